@@ -1,0 +1,77 @@
+"""Ground truth in the layout of the published Pixel 4 scenes.
+
+`gt_all_in_focus_im/NNN_gt.png` is 16-bit and linear: divided by 65535 it has the unit of the
+views. `gt_defocus_map/NNN_gt.png` is 8-bit, larger means more blur, 0 means no confidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from napari_dpdeblur.errors import EvaluationError
+
+SHARP_FOLDER = "gt_all_in_focus_im"
+DEFOCUS_FOLDER = "gt_defocus_map"
+
+FloatImage = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class DefocusTruth:
+    """True blur (H, W) in 0..1 up to an affine map, and confidence (H, W), 0 or 1."""
+
+    defocus: FloatImage
+    confidence: FloatImage
+
+
+def sharp_path(folder: Path, scene: str) -> Path:
+    """Where the published layout keeps the sharp image of a scene."""
+    return Path(folder) / SHARP_FOLDER / f"{scene}_gt.png"
+
+
+def defocus_path(folder: Path, scene: str) -> Path:
+    """Where the published layout keeps the defocus map of a scene."""
+    return Path(folder) / DEFOCUS_FOLDER / f"{scene}_gt.png"
+
+
+def load_sharp(path: Path) -> FloatImage:
+    """Read a sharp image as float32, (C, H, W), linear, full scale = 1."""
+    pixels = _read_picture(Path(path), "ground-truth image")
+    if pixels.ndim == 2:
+        pixels = pixels[..., np.newaxis]
+    # OpenCV orders colours blue, green, red; a fourth channel would be opacity.
+    ordered = pixels[..., 2::-1] if pixels.shape[2] >= 3 else pixels[..., :1]
+    scaled = ordered.astype(np.float32) / np.float32(np.iinfo(pixels.dtype).max)
+    return np.ascontiguousarray(scaled.transpose(2, 0, 1))
+
+
+def load_defocus(path: Path) -> DefocusTruth:
+    """Read a defocus map; a value of 0 marks a pixel without confidence."""
+    pixels = _read_picture(Path(path), "ground-truth defocus map")
+    if pixels.ndim == 3:
+        if not (pixels[..., :1] == pixels[..., :3]).all():
+            raise EvaluationError(
+                f"The ground-truth defocus map {path} is a colour picture; "
+                "give a grey one whose values grow with the blur."
+            )
+        pixels = pixels[..., 0]
+    scaled = pixels.astype(np.float32) / np.float32(np.iinfo(pixels.dtype).max)
+    return DefocusTruth(scaled, (pixels > 0).astype(np.float32))
+
+
+def _read_picture(path: Path, name: str) -> npt.NDArray[np.unsignedinteger]:
+    if not path.is_file():
+        raise EvaluationError(f"The {name} {path} does not exist; check the path.")
+    data = np.fromfile(path, dtype=np.uint8)
+    pixels = cv2.imdecode(data, cv2.IMREAD_UNCHANGED) if data.size else None
+    if pixels is None or pixels.dtype not in (np.uint8, np.uint16):
+        raise EvaluationError(
+            f"The {name} {path} cannot be read; an 8-bit or 16-bit PNG or TIFF is expected."
+        )
+    return cast("npt.NDArray[np.unsignedinteger]", pixels)

@@ -1,0 +1,197 @@
+"""The six numbers by which a result is compared with its ground truth.
+
+All-in-focus image: PSNR, SSIM and MAE after affine alignment, without a border of 8 px, in units
+of the ground truth's maximum. Defocus map: AIWE(1), AIWE(2) and 1 - |rho_s| (Garg et al. 2019),
+which do not change when the prediction is multiplied by a number or shifted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+from skimage.metrics import structural_similarity
+
+from napari_dpdeblur.errors import EvaluationError
+from napari_dpdeblur.evaluation.alignment import Alignment, FloatArray, align_affine
+
+BORDER_PX = 8
+SSIM_WINDOW_PX = 7
+AIWE_ROUNDS = 5
+AIWE_FLOOR = 1e-3
+
+Float64Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ImageScores:
+    """Agreement of an all-in-focus image with the truth; `alignment` tells how they were laid."""
+
+    psnr_db: float
+    ssim: float
+    mae: float
+    alignment: Alignment
+
+
+@dataclass(frozen=True)
+class DefocusScores:
+    """Agreement of a defocus map with the truth; 0 is perfect for all three."""
+
+    aiwe1: float
+    aiwe2: float
+    one_minus_spearman: float
+
+
+def psnr(result: FloatArray, truth: FloatArray) -> float:
+    """Peak signal-to-noise ratio in dB of two aligned images of one shape, for data range 1."""
+    _check_same_shape("image", result, truth)
+    error = float(np.mean(np.square(np.subtract(result, truth, dtype=np.float64))))
+    return float("inf") if error == 0.0 else float(-10.0 * np.log10(error))
+
+
+def ssim(result: FloatArray, truth: FloatArray) -> float:
+    """Structural similarity of two aligned images, (H, W) or (C, H, W), for data range 1.
+
+    A uniform window of 7 px; the channels are averaged.
+    """
+    _check_same_shape("image", result, truth)
+    axis = 0 if result.ndim == 3 else None
+    similarity: Callable[..., float] = structural_similarity
+    first, second = np.asarray(truth, dtype=np.float64), np.asarray(result, dtype=np.float64)
+    return float(
+        similarity(first, second, win_size=SSIM_WINDOW_PX, data_range=1.0, channel_axis=axis)
+    )
+
+
+def mae(result: FloatArray, truth: FloatArray) -> float:
+    """Mean absolute difference of two aligned images of one shape."""
+    _check_same_shape("image", result, truth)
+    return float(np.mean(np.abs(np.subtract(result, truth, dtype=np.float64))))
+
+
+def image_scores(
+    result: FloatArray, truth: FloatArray, alignment: Alignment | None = None
+) -> ImageScores:
+    """Score an all-in-focus image, (H, W) or (C, H, W), linear, in the unit of the truth.
+
+    Without `alignment` the transform is found for this scene; with one it is taken as it is, which
+    is the protocol of the paper (one transform, found on one scene, for all).
+    """
+    result, truth = _with_channels(result), _with_channels(truth)
+    _check_same_shape("all-in-focus image", result, truth)
+    _check_finite("all-in-focus image", result)
+    _check_finite("ground-truth image", truth)
+    _check_large_enough(truth)
+    peak = float(truth.max())
+    if peak <= 0.0:
+        raise EvaluationError(
+            "The ground-truth image is black, so nothing can be compared with it; "
+            "choose another ground-truth file."
+        )
+    alignment = alignment or align_affine(result, truth)
+    inner = np.s_[:, BORDER_PX:-BORDER_PX, BORDER_PX:-BORDER_PX]
+    aligned, target = alignment.apply(result)[inner] / peak, truth[inner] / peak
+    return ImageScores(
+        psnr(aligned, target), ssim(aligned, target), mae(aligned, target), alignment
+    )
+
+
+def defocus_scores(
+    prediction: FloatArray, truth: FloatArray, confidence: npt.NDArray[np.generic]
+) -> DefocusScores:
+    """Score a defocus map (H, W) against `truth` (H, W) where `confidence` (H, W) is above 0."""
+    _check_same_shape("defocus map", prediction, truth)
+    _check_same_shape("confidence", confidence, truth)
+    weight = np.asarray(confidence, dtype=np.float64)
+    use = weight > 0.0
+    if not use.any():
+        raise EvaluationError(
+            "The ground-truth defocus map has no confident pixel, so nothing can be compared "
+            "with it; choose another ground-truth file."
+        )
+    p, g, c = (np.asarray(a, dtype=np.float64)[use] for a in (prediction, truth, weight))
+    _check_finite("defocus map", p)
+    _check_finite("ground-truth defocus map", g)
+    return DefocusScores(aiwe1(p, g, c), aiwe2(p, g, c), one_minus_spearman(p, g, c))
+
+
+def aiwe1(p: Float64Array, g: Float64Array, c: Float64Array) -> float:
+    """Affine-invariant weighted mean absolute error, by five re-weighted least-squares fits."""
+    weight = c
+    residual = g
+    for _ in range(AIWE_ROUNDS):
+        residual = np.abs(_affine_fit(p, g, weight) - g)
+        weight = c / np.maximum(AIWE_FLOOR, residual)
+    return float(np.average(residual, weights=c))
+
+
+def aiwe2(p: Float64Array, g: Float64Array, c: Float64Array) -> float:
+    """Affine-invariant weighted root mean square error."""
+    residual = _affine_fit(p, g, c) - g
+    return float(np.sqrt(np.average(np.square(residual), weights=c)))
+
+
+def one_minus_spearman(p: Float64Array, g: Float64Array, c: Float64Array) -> float:
+    """1 - |rho_s|, where equal values share their mean rank; 1 when either map is constant."""
+    ranks_p, ranks_g = rankdata(p), rankdata(g)
+    ranks_p -= np.average(ranks_p, weights=c)
+    ranks_g -= np.average(ranks_g, weights=c)
+    spread = np.sqrt(np.sum(c * ranks_p**2) * np.sum(c * ranks_g**2))
+    if spread <= 0.0:
+        return 1.0
+    return float(1.0 - min(1.0, abs(np.sum(c * ranks_p * ranks_g)) / spread))
+
+
+def _affine_fit(p: Float64Array, g: Float64Array, weight: Float64Array) -> Float64Array:
+    """a p + b with the least weighted squared distance from g; a = 0 for a constant p."""
+    mean_p, mean_g = np.average(p, weights=weight), np.average(g, weights=weight)
+    centred = p - mean_p
+    variance = float(np.average(np.square(centred), weights=weight))
+    # Rounding leaves a constant map with a tiny variance, and dividing by it would be noise.
+    if variance <= (1e-12 * max(1e-30, float(np.abs(p).max()))) ** 2:
+        return np.full_like(p, mean_g)
+    slope = float(np.average(centred * (g - mean_g), weights=weight)) / variance
+    return np.asarray(mean_g + slope * centred, dtype=np.float64)
+
+
+def _with_channels(image: FloatArray) -> FloatArray:
+    image = np.asarray(image)
+    if image.ndim == 2:
+        return image[np.newaxis]
+    if image.ndim == 3 and image.shape[0] in (1, 3):
+        return image
+    raise EvaluationError(
+        f"An image of shape {image.shape} cannot be scored; "
+        "give one channel as (height, width) or colour as (3, height, width)."
+    )
+
+
+def _check_same_shape(
+    name: str, first: npt.NDArray[np.generic], truth: npt.NDArray[np.generic]
+) -> None:
+    if first.shape != truth.shape:
+        raise EvaluationError(
+            f"The {name} has shape {first.shape} but the ground truth {truth.shape}; "
+            "compare images of the same scene, crop and number of channels."
+        )
+
+
+def _check_finite(name: str, array: FloatArray) -> None:
+    bad = int(array.size - np.count_nonzero(np.isfinite(array)))
+    if bad:
+        raise EvaluationError(
+            f"The {name} has {bad} pixels that are not finite numbers; "
+            "repeat the fit or repair the file before evaluating it."
+        )
+
+
+def _check_large_enough(truth: FloatArray) -> None:
+    smallest = 2 * BORDER_PX + SSIM_WINDOW_PX
+    if min(truth.shape[1:]) < smallest:
+        raise EvaluationError(
+            f"The images are {truth.shape[1]} x {truth.shape[2]} pixels but at least "
+            f"{smallest} x {smallest} are needed; evaluate a larger crop."
+        )
