@@ -1,0 +1,133 @@
+"""Grids of calibrated blur kernels: check, rescale, crop, normalise, disparity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from napari_dpdeblur.errors import CalibrationError
+
+# Rows and columns at the rim of a rescaled kernel that hold less than this share of its mass, in
+# every tile and view, are cropped: they cost FFT area and change nothing that can be seen.
+NEGLIGIBLE_MASS = 1e-4
+
+
+def check_kernels(array: np.ndarray, rows: int, cols: int) -> None:
+    """Raise CalibrationError unless ``array`` is a usable (P, 2, K, K) grid of blur kernels."""
+    if array.dtype == object or not np.issubdtype(array.dtype, np.floating):
+        raise CalibrationError(
+            f"Blur kernels must be floating-point numbers, but the array holds {array.dtype}; "
+            "save them as float32."
+        )
+    if array.ndim != 4 or array.shape[1] != 2 or array.shape[2] != array.shape[3]:
+        raise CalibrationError(
+            f"Blur kernels must have the shape (tiles, 2 views, K, K), but this grid has "
+            f"{tuple(array.shape)}."
+        )
+    if array.shape[0] != rows * cols:
+        raise CalibrationError(
+            f"A grid of {rows} x {cols} tiles needs {rows * cols} kernels per view, but "
+            f"{array.shape[0]} were given."
+        )
+    if array.shape[2] % 2 == 0:
+        raise CalibrationError(
+            f"Blur kernels need an odd size so that they have a centre pixel, but these are "
+            f"{array.shape[2]} px wide; pad or crop them by one pixel."
+        )
+    if not np.isfinite(array).all():
+        raise CalibrationError("Blur kernels contain NaN or infinity; calibrate again.")
+    if (array < 0).any():
+        raise CalibrationError("Blur kernels contain negative values; light cannot be negative.")
+    if (array.sum(axis=(2, 3)) <= 0).any():
+        raise CalibrationError("A blur kernel is empty (its sum is zero); calibrate again.")
+
+
+@dataclass(frozen=True)
+class KernelGrid:
+    """Blur kernels of a rows x cols grid of tiles.
+
+    ``kernels`` has the shape (P, V, Ky, Kx): P = rows * cols tiles in row-major order, V views
+    (left, right), odd sizes, each kernel sums to 1.
+    """
+
+    kernels: Tensor
+    rows: int
+    cols: int
+
+    @classmethod
+    def from_array(cls, array: np.ndarray, rows: int, cols: int) -> KernelGrid:
+        """Check an array of shape (P, 2, K, K) and normalise each kernel to sum 1."""
+        check_kernels(array, rows, cols)
+        return cls(_normalised(torch.from_numpy(np.array(array))), rows, cols)
+
+    @property
+    def size_px(self) -> tuple[int, int]:
+        """Height and width of the support."""
+        return self.kernels.shape[-2], self.kernels.shape[-1]
+
+    def to(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+    ) -> KernelGrid:
+        """The same grid on another device or in another precision."""
+        return replace(self, kernels=self.kernels.to(device=device, dtype=dtype))
+
+    def select(self, tile_indices: Sequence[int], rows: int, cols: int) -> KernelGrid:
+        """The sub-grid of the given tiles (row-major indices)."""
+        return KernelGrid(self.kernels[list(tile_indices)], rows, cols)
+
+    def scaled(self, scale: float, pixel_pitch: tuple[float, float] = (1.0, 1.0)) -> KernelGrid:
+        """Kernels of a layer with defocus ``scale``, by exact area integration.
+
+        ``pixel_pitch`` is the size (rows, cols) of the pixels to sample on, in calibrated pixels:
+        (2, 2) gives the kernels for an image at half resolution.
+        """
+        resize_y = self._resize_matrix(self.size_px[0], scale / pixel_pitch[0])
+        resize_x = self._resize_matrix(self.size_px[1], scale / pixel_pitch[1])
+        resized = resize_y @ self.kernels @ resize_x.T
+        return replace(self, kernels=_normalised(_cropped(resized)))
+
+    def disparity_px(self) -> Tensor:
+        """Centroid of the left minus centroid of the right kernel along x, per tile: (P,)."""
+        columns = self.kernels.sum(dim=-2)
+        centroid = (columns * self._offsets(columns.shape[-1])).sum(-1) / columns.sum(-1)
+        return centroid[:, 0] - centroid[:, 1]
+
+    def _offsets(self, size: int) -> Tensor:
+        kernels = self.kernels
+        return torch.arange(size, device=kernels.device, dtype=kernels.dtype) - size // 2
+
+    def _resize_matrix(self, size: int, factor: float) -> Tensor:
+        """Overlap of each output pixel with each stretched input pixel: (out, in)."""
+        half_extent = size * factor / 2
+        out_size = 2 * math.ceil(half_extent - 0.5) + 1
+        out_edge = self._offsets(out_size)[:, None] - 0.5
+        in_edge = (self._offsets(size)[None, :] - 0.5) * factor
+        upper = torch.minimum(out_edge + 1, in_edge + factor)
+        return (upper - torch.maximum(out_edge, in_edge)).clamp_min(0)
+
+
+def _normalised(kernels: Tensor) -> Tensor:
+    return kernels / kernels.sum(dim=(-2, -1), keepdim=True)
+
+
+def _cropped(kernels: Tensor) -> Tensor:
+    """Remove the rim that is negligible everywhere, symmetrically so that the centre stays."""
+    rim_y = _negligible_rim(kernels.sum(dim=-1))
+    rim_x = _negligible_rim(kernels.sum(dim=-2))
+    height, width = kernels.shape[-2:]
+    return kernels[..., rim_y : height - rim_y, rim_x : width - rim_x]
+
+
+def _negligible_rim(profile: Tensor) -> int:
+    """How many entries can be cut from both ends of profiles (P, V, K) without loss."""
+    if profile.is_meta:
+        return 0  # the meta device has shapes but no values to judge by
+    mass = profile / profile.sum(-1, keepdim=True)
+    folded = torch.maximum(mass.cumsum(-1), mass.flip(-1).cumsum(-1)).amax(dim=(0, 1))
+    rim = int((folded < NEGLIGIBLE_MASS).sum())
+    return min(rim, profile.shape[-1] // 2)
