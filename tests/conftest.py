@@ -1,0 +1,77 @@
+"""Fixtures that every test may use, and the limits under which all tests run."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+DATA_VARIABLE = "DPDEBLUR_TEST_DATA"
+THREADS = "2"
+
+# Read by OpenMP and MKL when torch and scipy are first imported.
+for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(variable, THREADS)
+
+
+def _has_display() -> bool:
+    if sys.platform != "linux":
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+if not _has_display():
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+
+def _qt_problem() -> str | None:
+    """Why Qt cannot be used here; None when it can."""
+    try:
+        from qtpy import QtWidgets  # noqa: F401
+    except ImportError as error:
+        return f"Qt cannot be loaded: {error}"
+    return None
+
+
+QT_PROBLEM = _qt_problem()
+
+if QT_PROBLEM is not None:
+    # pytest-qt stops the whole run when Qt cannot be loaded (a machine without libEGL): leave it
+    # out, and skip only the tests that ask for it.
+    def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
+        pluginmanager.set_blocked("pytest-qt")
+
+    @pytest.fixture
+    def qtbot() -> None:
+        pytest.skip(str(QT_PROBLEM))
+
+
+@pytest.fixture
+def display() -> None:
+    """Ask for this in tests that draw on napari's canvas: it needs OpenGL, hence a display."""
+    if not _has_display():
+        pytest.skip("no display: set DISPLAY or run the tests under xvfb-run")
+
+
+@pytest.fixture(scope="session")
+def pixel4_data() -> Path:
+    """The folder of real captures that holds `pixel4/`, `app_capture/` and `reference/`."""
+    folder = Path(os.environ.get(DATA_VARIABLE) or REPOSITORY.parent / "shared" / "data")
+    if not (folder / "pixel4" / "calibration").is_dir():
+        pytest.skip(f"no real captures in {folder}: set {DATA_VARIABLE} to the data folder")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    """Start every test from the same random state, whichever order they run in."""
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002 (for libraries that draw from the global state)
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(0)
+        torch.set_num_threads(min(int(THREADS), os.cpu_count() or 1))
