@@ -1,0 +1,15 @@
+"""Files to captures: read, pair, describe and merge dual-pixel exposures."""
+
+from napari_dpdeblur.capture.dual_pixel import DualPixelCapture, Source, estimate_black
+from napari_dpdeblur.capture.merge import merge_captures
+from napari_dpdeblur.capture.pairing import find_captures, looks_like_capture, open_capture
+
+__all__ = [
+    "DualPixelCapture",
+    "Source",
+    "estimate_black",
+    "find_captures",
+    "looks_like_capture",
+    "merge_captures",
+    "open_capture",
+]

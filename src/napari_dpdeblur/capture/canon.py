@@ -1,0 +1,178 @@
+"""Captures of Canon dual-pixel cameras: two published datasets and dual-pixel raw files (CR2).
+
+The raw reader follows the documented layout (frame 0 = A + B, frame 1 = A); its arithmetic is
+tested, but it was never tried on a real file.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from napari_dpdeblur.capture.dual_pixel import SRGB, DualPixelCapture, Source
+from napari_dpdeblur.capture.formats import (
+    CaptureFormat,
+    CapturePart,
+    Levels,
+    pair_in_folder,
+    read_views,
+)
+from napari_dpdeblur.capture.image_file import read_image, read_image_header
+from napari_dpdeblur.errors import CaptureError
+
+LEFT_RIGHT = ("L", "R")
+_DPDD_FOLDER_ENDS = ("_l", "_r")
+_CR2_MARK = b"CR\x02"
+
+
+def _locate_dpdd(path: Path) -> CapturePart | None:
+    """``<name>_L.png`` with its partner beside it or in the sibling folder ``*_r/source``."""
+    part = pair_in_folder(path, LEFT_RIGHT, (".png",))
+    if part is None or part.partner is None:
+        return None
+    end, other_end = (_DPDD_FOLDER_ENDS[i] for i in (part.side, 1 - part.side))
+    split = path.parent.parent
+    if path.parent.name == "source" and split.name.endswith(end):
+        sibling = split.with_name(split.name.removesuffix(end) + other_end)
+        partner = sibling / "source" / part.partner.name
+        return CapturePart(path, part.name, part.side, partner)
+    return part
+
+
+def _claims_dpdd(part: CapturePart) -> bool:
+    """RGB with a partner; a lone 8-bit RGB picture could be anything."""
+    header = read_image_header(part.path)
+    in_dataset = part.path.parent.name == "source"
+    is_view = header.channels == 3 and header.kind == "PNG" and (header.bits == 16 or in_dataset)
+    return is_view and (in_dataset or part.has_partner)
+
+
+def _locate_jpeg(path: Path) -> CapturePart | None:
+    part = pair_in_folder(path, LEFT_RIGHT, (".jpg", ".jpeg"))
+    return part if part is not None and part.name.isdigit() else None
+
+
+def _claims_jpeg(part: CapturePart) -> bool:
+    return part.has_partner and all(read_image_header(p).kind == "JPEG" for p in part.files)
+
+
+def _load_dpdd(part: CapturePart, levels: Levels) -> DualPixelCapture:
+    return _load_srgb(part, levels, DPDD_PNG.id)
+
+
+def _load_jpeg(part: CapturePart, levels: Levels) -> DualPixelCapture:
+    return _load_srgb(part, levels, NUMBERED_JPEG.id)
+
+
+def _load_srgb(part: CapturePart, levels: Levels, format_id: str) -> DualPixelCapture:
+    """Views developed by Canon's software: sRGB-encoded, without a black level."""
+    raw = read_views(part, read_image)
+    black, white = levels.resolve(0.0, float(np.iinfo(raw.dtype).max))
+    source = Source.of(format_id, part.files)
+    return DualPixelCapture(raw, black, white, part.name, source, encoding=SRGB)
+
+
+def _locate_raw(path: Path) -> CapturePart | None:
+    return CapturePart(path, path.stem) if path.suffix.lower() == ".cr2" else None
+
+
+def _claims_raw(part: CapturePart) -> bool:
+    with part.path.open("rb") as file:
+        return file.read(11)[8:] == _CR2_MARK
+
+
+def _load_raw(part: CapturePart, levels: Levels) -> DualPixelCapture:
+    rawpy = _import_rawpy()
+    try:
+        with (
+            rawpy.imread(str(part.path), shot_select=0) as both,
+            rawpy.imread(str(part.path), shot_select=1) as first,
+        ):
+            views, invalid, white = separate_views(both, first, part.path)
+    except (rawpy.LibRawError, OSError, TypeError) as error:
+        raise CaptureError(
+            f"{part.path} cannot be read as a dual-pixel raw file ({error}); record it with the "
+            "camera's dual-pixel raw setting switched on."
+        ) from error
+    black_level, white_level = levels.resolve(0.0, white)
+    source = Source.of(CANON_RAW.id, part.files)
+    return DualPixelCapture(views, black_level, white_level, part.name, source, invalid=invalid)
+
+
+def _import_rawpy() -> Any:
+    try:
+        return importlib.import_module("rawpy")
+    except ImportError as error:
+        raise CaptureError(
+            "Canon raw files need the package rawpy; install it with "
+            "pip install 'napari-dpdeblur[canon]'."
+        ) from error
+
+
+def separate_views(both: Any, first: Any, path: Path) -> tuple[np.ndarray, np.ndarray, float]:
+    """Split two frames of a dual-pixel raw file into A and B = (A + B) - A.
+
+    ``both`` (A + B) and ``first`` (A) are rawpy images. Each 2 x 2 Bayer cell becomes one RGB
+    pixel (greens averaged), so nothing is interpolated across edges. Returns black-subtracted
+    views float32 (2, 3, H/2, W/2), the pixels (H/2, W/2) that are invalid because A + B clips,
+    and the white level above black. Never tried on a real file.
+    """
+    if both.raw_image_visible.shape != first.raw_image_visible.shape:
+        raise CaptureError(f"{path} holds no second frame of the same size: no dual-pixel raw.")
+    total, view_a = _above_black(both), _above_black(first)
+    if np.array_equal(both.raw_image_visible, first.raw_image_visible):
+        raise CaptureError(
+            f"{path} holds one frame only, so it is no dual-pixel raw; record it with the "
+            "camera's dual-pixel raw setting switched on."
+        )
+    clips = both.raw_image_visible >= both.white_level
+    views = np.stack([_bayer_to_rgb(plane, both) for plane in (view_a, total - view_a)])
+    height, width = views.shape[-2:]
+    cells = clips[: 2 * height, : 2 * width].reshape(height, 2, width, 2)
+    white = float(both.white_level) - float(max(both.black_level_per_channel))
+    return views, cells.any(axis=(1, 3)), white
+
+
+def _above_black(image: Any) -> np.ndarray:
+    black = np.asarray(image.black_level_per_channel, np.float32)
+    return np.asarray(image.raw_image_visible.astype(np.float32) - black[image.raw_colors_visible])
+
+
+def _bayer_to_rgb(plane: np.ndarray, image: Any) -> np.ndarray:
+    """Mean of the sites of each colour in every 2 x 2 cell: (3, H/2, W/2)."""
+    letters = image.color_desc.decode("ascii")
+    height, width = (size // 2 for size in plane.shape)
+    sites: dict[str, list[np.ndarray]] = {"R": [], "G": [], "B": []}
+    for row, col in np.ndindex(2, 2):
+        site = plane[row : 2 * height : 2, col : 2 * width : 2]
+        sites[letters[image.raw_colors_visible[row, col]]].append(site)
+    return np.stack([np.mean(planes, axis=0) for planes in sites.values()]).astype(np.float32)
+
+
+DPDD_PNG = CaptureFormat(
+    id="canon-dpdd-png",
+    example="1P0A0917_L.png",
+    patterns=("*_L.png", "*_R.png", "source/*_L.png", "*_l/source/*_L.png"),
+    locate=_locate_dpdd,
+    claims=_claims_dpdd,
+    load=_load_dpdd,
+)
+NUMBERED_JPEG = CaptureFormat(
+    id="canon-numbered-jpeg",
+    example="001_L.jpg",
+    patterns=("*_L.jpg", "*_R.jpg", "*_L.jpeg", "*_R.jpeg"),
+    locate=_locate_jpeg,
+    claims=_claims_jpeg,
+    load=_load_jpeg,
+)
+CANON_RAW = CaptureFormat(
+    id="canon-dual-pixel-cr2",
+    example="IMG_0001.CR2",
+    patterns=("*.CR2", "*.cr2"),
+    locate=_locate_raw,
+    claims=_claims_raw,
+    load=_load_raw,
+)

@@ -1,0 +1,183 @@
+"""DualPixelCapture: both views of one exposure and everything needed to read their values."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+from napari_dpdeblur.capture.levels import black_warning, darkest_level, srgb_to_linear
+from napari_dpdeblur.errors import CaptureError
+
+LANDSCAPE = "landscape"
+TRANSPOSED = "transposed"
+LINEAR = "linear"
+SRGB = "srgb"
+UNIT = "(raw - black) / white"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a capture comes from: format id, file names, SHA-256 of each file."""
+
+    format: str
+    files: tuple[str, ...]
+    sha256: tuple[str, ...]
+
+    @classmethod
+    def of(cls, format_id: str, files: Sequence[Path]) -> Source:
+        """Hash the given files."""
+        sums = tuple(_sha256(path) for path in files)
+        return cls(format_id, tuple(str(path) for path in files), sums)
+
+
+def _sha256(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise CaptureError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+@dataclass(frozen=True, eq=False)
+class DualPixelCapture:
+    """The two dual-pixel views of one exposure, as read, with their levels and provenance.
+
+    ``raw`` has the shape (2, C, H, W): left, right; C is 1 or 3; disparity runs along x. It is
+    read-only. ``black`` and ``white`` are levels in raw units, ``pixel_aspect`` is the height of
+    a pixel divided by its width, ``row_upsampling`` is 2 when the rows were interpolated from
+    half as many. ``invalid`` (H, W) marks pixels whose values mean nothing; None: all are good.
+    """
+
+    raw: np.ndarray
+    black: float
+    white: float
+    name: str
+    source: Source
+    pixel_aspect: float = 1.0
+    row_upsampling: int = 1
+    orientation: str = LANDSCAPE
+    encoding: str = LINEAR
+    unit: str = UNIT
+    invalid: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        _check_raw(self.raw, self.name)
+        _check_levels(self.black, self.white, self.name)
+        self.raw.setflags(write=False)
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Views, channels, rows, columns."""
+        views, channels, height, width = self.raw.shape
+        return views, channels, height, width
+
+    @cached_property
+    def views(self) -> np.ndarray:
+        """Linear values (raw - black) / white, clipped at 0: float32 (2, C, H, W)."""
+        values = (self.raw.astype(np.float32) - np.float32(self.black)) / np.float32(self.white)
+        np.maximum(values, 0.0, out=values)
+        if self.encoding == SRGB:
+            values = srgb_to_linear(values)
+        values.setflags(write=False)
+        return values
+
+    def with_square_pixels(self) -> DualPixelCapture:
+        """Rows interpolated (bilinear between pixel centres) until pixels are square."""
+        factor = round(self.pixel_aspect)
+        if factor == 1:
+            return self
+        invalid = None if self.invalid is None else self.invalid.repeat(factor, axis=0)
+        return replace(
+            self,
+            raw=_more_rows(self.raw, factor),
+            pixel_aspect=self.pixel_aspect / factor,
+            row_upsampling=self.row_upsampling * factor,
+            invalid=invalid,
+        )
+
+    def cropped(self, top: int, left: int, height: int, width: int) -> DualPixelCapture:
+        """The window that starts at (top, left), in pixels of this capture."""
+        _, _, rows, cols = self.shape
+        fits_rows = 0 <= top < top + height <= rows
+        fits_cols = 0 <= left < left + width <= cols
+        if not (fits_rows and fits_cols):
+            raise CaptureError(
+                f"The crop of {height} x {width} px at ({top}, {left}) does not lie inside "
+                f"{self.name}, which has {rows} x {cols} px."
+            )
+        window = (slice(top, top + height), slice(left, left + width))
+        invalid = None if self.invalid is None else self.invalid[window]
+        return replace(self, raw=self.raw[(..., *window)], invalid=invalid)
+
+    def describe(self) -> dict[str, Any]:
+        """What a user or a script wants to know, ready for JSON."""
+        views, channels, height, width = self.shape
+        warning = black_warning(estimate_black(self), self.black, self.white)
+        return {
+            "name": self.name,
+            "format": self.source.format,
+            "files": list(self.source.files),
+            "sha256": list(self.source.sha256),
+            "views": views,
+            "channels": channels,
+            "height_px": height,
+            "width_px": width,
+            "dtype": str(self.raw.dtype),
+            "encoding": self.encoding,
+            "unit": self.unit,
+            "black": float(self.black),
+            "white": float(self.white),
+            "estimated_black": round(estimate_black(self), 1),
+            "pixel_aspect": float(self.pixel_aspect),
+            "row_upsampling": self.row_upsampling,
+            "orientation": self.orientation,
+            "mean": [round(float(view.mean()), 6) for view in self.views],
+            "clipped_fraction": round(float((self.raw >= self.white).mean()), 6),
+            "invalid_fraction": 0.0 if self.invalid is None else float(self.invalid.mean()),
+            "warnings": [] if warning is None else [warning],
+        }
+
+
+def estimate_black(capture: DualPixelCapture) -> float:
+    """Black level suggested by the darkest 0.1 % of the raw values.
+
+    A hint only: a scene without anything dark gives a value far too high.
+    """
+    return darkest_level(capture.raw)
+
+
+def _more_rows(raw: np.ndarray, factor: int) -> np.ndarray:
+    """Bilinear interpolation of rows between pixel centres: (..., H, W) to (..., factor H, W)."""
+    height, width = raw.shape[-2:]
+    planes = raw.reshape(-1, height, width).astype(np.float32)
+    size = (width, height * factor)
+    tall = np.stack([cv2.resize(p, size, interpolation=cv2.INTER_LINEAR) for p in planes])
+    return tall.reshape(*raw.shape[:-2], height * factor, width)
+
+
+def _check_raw(raw: np.ndarray, name: str) -> None:
+    if raw.ndim != 4 or raw.shape[0] != 2 or raw.shape[1] not in (1, 3) or raw.size == 0:
+        raise CaptureError(
+            f"{name}: a capture has the shape (2 views, 1 or 3 channels, rows, columns), "
+            f"but this one has {tuple(raw.shape)}."
+        )
+    if raw.dtype not in (np.uint8, np.uint16, np.float32):
+        raise CaptureError(
+            f"{name}: raw values must be uint8, uint16 or float32, but these are {raw.dtype}."
+        )
+    if raw.dtype == np.float32 and not np.isfinite(raw).all():
+        raise CaptureError(f"{name}: raw values contain NaN or infinity.")
+
+
+def _check_levels(black: float, white: float, name: str) -> None:
+    if not (np.isfinite(black) and np.isfinite(white) and 0 <= black < white):
+        raise CaptureError(
+            f"{name}: the black level ({black:g}) must lie between 0 and the white level "
+            f"({white:g}); give other levels."
+        )

@@ -1,0 +1,108 @@
+"""What every family of capture files has to offer, and the checks that all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from napari_dpdeblur.capture.dual_pixel import DualPixelCapture
+from napari_dpdeblur.errors import CaptureError
+
+
+@dataclass(frozen=True)
+class CapturePart:
+    """One file of a capture, recognised by its name alone.
+
+    ``side`` is 0 for the left view and 1 for the right one; ``partner`` is where the other view
+    should be, None when one file holds both.
+    """
+
+    path: Path
+    name: str
+    side: int = 0
+    partner: Path | None = None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files of the capture, left before right."""
+        if self.partner is None:
+            return (self.path,)
+        return (self.path, self.partner) if self.side == 0 else (self.partner, self.path)
+
+    @property
+    def has_partner(self) -> bool:
+        """Whether the other view is there, too."""
+        return self.partner is None or self.partner.exists()
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Black and white level asked for by the user, in raw units; None: the format's own."""
+
+    black: float | None = None
+    white: float | None = None
+
+    def resolve(self, black: float, white: float) -> tuple[float, float]:
+        """The levels to use, given those of the format."""
+        return (
+            black if self.black is None else float(self.black),
+            white if self.white is None else float(self.white),
+        )
+
+
+@dataclass(frozen=True)
+class CaptureFormat:
+    """A family of capture files.
+
+    ``locate`` recognises a file by its name, ``claims`` looks at its first bytes (never raises
+    anything but CaptureError and OSError), ``load`` reads the files of a capture, ``patterns``
+    are the globs that find left views below a folder, ``example`` is a name to show to a user.
+    """
+
+    id: str
+    example: str
+    patterns: tuple[str, ...]
+    locate: Callable[[Path], CapturePart | None]
+    claims: Callable[[CapturePart], bool]
+    load: Callable[[CapturePart, Levels], DualPixelCapture]
+
+
+def pair_in_folder(
+    path: Path, sides: tuple[str, str], suffixes: tuple[str, ...]
+) -> CapturePart | None:
+    """Recognise ``<name>_<side><suffix>`` whose partner lies in the same folder."""
+    if path.suffix.lower() not in suffixes:
+        return None
+    for side, word in enumerate(sides):
+        name = path.stem.removesuffix(f"_{word}")
+        if name and name != path.stem:
+            partner = path.with_name(f"{name}_{sides[1 - side]}{path.suffix}")
+            return CapturePart(path, name, side, partner)
+    return None
+
+
+def read_views(part: CapturePart, read: Callable[[Path], np.ndarray]) -> np.ndarray:
+    """Both views as (2, C, H, W); ``read`` gives one file as (C, H, W)."""
+    left_path, right_path = part.files
+    left, right = read(left_path), read(right_path)
+    if left.dtype != right.dtype:
+        raise CaptureError(
+            f"{left_path.name} and {right_path.name} have different bit depths "
+            f"({8 * left.itemsize} and {8 * right.itemsize} bits per value); "
+            "both views of a capture must come from one exposure."
+        )
+    if left.shape != right.shape:
+        raise CaptureError(
+            f"{left_path.name} and {right_path.name} have different sizes "
+            f"({_size(left)} and {_size(right)}); both views of a capture must come from one "
+            "exposure."
+        )
+    return np.stack([left, right])
+
+
+def _size(pixels: np.ndarray) -> str:
+    channels, height, width = pixels.shape
+    return f"{width} x {height} px" + (f", {channels} channels" if channels > 1 else "")

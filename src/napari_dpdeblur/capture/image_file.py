@@ -1,0 +1,122 @@
+"""PNG and JPEG pictures: the header is inspected before anything is decoded."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from napari_dpdeblur.errors import CaptureError
+
+MAX_PIXELS = 400_000_000
+# A JPEG may carry a preview and colour profiles before the frame header.
+HEADER_BYTES = 1 << 18
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+_PNG_PALETTE = 3
+_PNG_TRAILER_BYTES = 64
+_JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+
+
+@dataclass(frozen=True)
+class ImageHeader:
+    """What a picture file says about itself."""
+
+    kind: str
+    width: int
+    height: int
+    bits: int
+    channels: int
+    is_palette: bool = False
+
+    def __str__(self) -> str:
+        names = {1: "grey", 2: "grey with alpha", 3: "RGB", 4: "RGB with alpha"}
+        colour = "palette" if self.is_palette else names.get(self.channels, "unknown")
+        return f"{self.bits}-bit {colour} {self.kind}"
+
+
+def read_image_header(path: Path) -> ImageHeader:
+    """Kind, size, bit depth and channels of a PNG or JPEG, from its first bytes."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(HEADER_BYTES)
+    except OSError as error:
+        raise CaptureError(f"{path} cannot be read: {error.strerror or error}.") from error
+    header = parse_image_header(start)
+    if header is None:
+        raise CaptureError(
+            f"{path} is not a PNG or JPEG picture, whatever its name says; "
+            "open the original file of the capture."
+        )
+    if header.width * header.height > MAX_PIXELS or header.width * header.height == 0:
+        raise CaptureError(
+            f"{path} claims {header.width} x {header.height} px, but between 1 px and "
+            f"{MAX_PIXELS // 10**6} megapixels are accepted; the file is damaged."
+        )
+    return header
+
+
+def parse_image_header(start: bytes) -> ImageHeader | None:
+    """The header in the first bytes of a file, or None if they are not a PNG or JPEG."""
+    if start.startswith(_PNG_SIGNATURE):
+        return _parse_png(start)
+    if start.startswith(b"\xff\xd8"):
+        return _parse_jpeg(start)
+    return None
+
+
+def _parse_png(start: bytes) -> ImageHeader | None:
+    if len(start) < 26 or start[12:16] != b"IHDR":
+        return None
+    width, height, bits, colour_type = struct.unpack(">IIBB", start[16:26])
+    if colour_type not in _PNG_CHANNELS:
+        return None
+    is_palette = colour_type == _PNG_PALETTE
+    return ImageHeader("PNG", width, height, bits, _PNG_CHANNELS[colour_type], is_palette)
+
+
+def _parse_jpeg(start: bytes) -> ImageHeader | None:
+    position = 2
+    while position + 10 <= len(start) and start[position] == 0xFF:
+        marker = start[position + 1]
+        if marker in _JPEG_FRAMES:
+            bits, height, width, channels = struct.unpack(
+                ">BHHB", start[position + 4 : position + 10]
+            )
+            return ImageHeader("JPEG", width, height, bits, channels)
+        position += 2 + int.from_bytes(start[position + 2 : position + 4], "big")
+    return None
+
+
+def read_image(path: Path) -> np.ndarray:
+    """Decode a grey or RGB picture as stored, without colour or orientation changes: (C, H, W)."""
+    header = read_image_header(path)
+    if header.is_palette or header.channels not in (1, 3) or header.bits not in (8, 16):
+        raise CaptureError(
+            f"{path} is a {header}, but a dual-pixel view is an 8- or 16-bit grey or RGB picture."
+        )
+    pixels = _decode(path, header)
+    if pixels is None or pixels.shape[:2] != (header.height, header.width):
+        raise CaptureError(
+            f"{path} is damaged or truncated and cannot be decoded; copy the file again."
+        )
+    if pixels.ndim == 2:
+        return pixels[None]
+    return np.ascontiguousarray(pixels[..., ::-1].transpose(2, 0, 1))  # OpenCV keeps BGR
+
+
+def _decode(path: Path, header: ImageHeader) -> np.ndarray | None:
+    # From memory: cv2.imread cannot open every path on every system.
+    try:
+        data = np.fromfile(path, np.uint8)
+    except OSError as error:
+        raise CaptureError(f"{path} cannot be read: {error.strerror or error}.") from error
+    if header.kind == "PNG" and b"IEND" not in data[-_PNG_TRAILER_BYTES:].tobytes():
+        return None
+    try:
+        return cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
+    except cv2.error:
+        return None

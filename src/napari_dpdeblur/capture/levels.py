@@ -1,0 +1,38 @@
+"""Black and white levels: linear values, and a check of the black level against the picture."""
+
+from __future__ import annotations
+
+import numpy as np
+
+DARKEST_PERCENT = 0.1
+# How far the darkest values may lie from the black level before it is worth a word, as a
+# fraction of white. Read noise of one phone shot stays within it.
+BLACK_TOLERANCE = 0.01
+
+
+def srgb_to_linear(encoded: np.ndarray) -> np.ndarray:
+    """Undo the sRGB transfer curve (IEC 61966-2-1) of values in 0..1; any shape."""
+    toe = encoded / 12.92
+    curve = ((np.maximum(encoded, 0.0) + 0.055) / 1.055) ** 2.4
+    return np.where(encoded <= 0.04045, toe, curve).astype(np.float32)
+
+
+def darkest_level(raw: np.ndarray) -> float:
+    """The level in raw units that only the darkest 0.1 % of the values stay below."""
+    return float(np.percentile(raw, DARKEST_PERCENT))
+
+
+def black_warning(darkest: float, black: float, white: float) -> str | None:
+    """One sentence when the darkest values contradict the black level, else None."""
+    distance = (darkest - black) / white
+    if distance < -BLACK_TOLERANCE:
+        return (
+            f"The darkest values reach {darkest:.0f}, below the black level of {black:.0f}: "
+            "it may be too high; set it by hand if shadows look crushed."
+        )
+    if distance > BLACK_TOLERANCE:
+        return (
+            f"The darkest values stay at {darkest:.0f}, above the black level of {black:.0f}: "
+            "it may be too low, unless nothing in the scene is dark."
+        )
+    return None
