@@ -74,7 +74,9 @@ def test_the_blurred_input_scores_as_published(pixel4_data: Path) -> None:
     """Guards the scale of the metrics: without the division by the maximum it would be 37 dB."""
 
     def view(name: str) -> np.ndarray:
-        raw = cv2.imread(str(pixel4_data / name), cv2.IMREAD_UNCHANGED).astype(np.float32)
+        raw = cv2.imread(str(pixel4_data / "pixel4" / name), cv2.IMREAD_UNCHANGED).astype(
+            np.float32
+        )
         return np.maximum(raw - 1024, 0) / 16383
 
     white = [
@@ -82,7 +84,7 @@ def test_the_blurred_input_scores_as_published(pixel4_data: Path) -> None:
     ]
     mean = (view("005_left.png") + view("005_right.png") * white[0] / white[1]) / 2
     crop = mean[252 : 252 + 1008, 336 : 336 + 1344]
-    scores = image_scores(crop, load_sharp(sharp_path(pixel4_data, "005")))
+    scores = image_scores(crop, load_sharp(sharp_path(pixel4_data / "pixel4", "005")))
     assert scores.alignment.warning is None
     assert scores.psnr_db == pytest.approx(30.26, abs=0.05)
     assert scores.ssim == pytest.approx(0.845, abs=0.005)

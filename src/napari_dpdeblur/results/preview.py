@@ -1,0 +1,104 @@
+"""A picture for people: the input, the all-in-focus image and the defocus map side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageDraw, ImageFont
+
+FloatArray = npt.NDArray[np.floating]
+Picture = npt.NDArray[np.uint8]
+
+PANEL_LONG_SIDE_PX = 720
+GAP_PX = 12
+HEADER_PX = 34
+BAR_PX = 14
+WHITE_PERCENTILE = 99.7
+BACKGROUND = (24, 24, 27)
+INK = (236, 236, 240)
+
+
+def tone_curve(image: FloatArray, white: float) -> Picture:
+    """Linear (C, H, W) to display bytes (H, W, 3): `white` becomes full scale, sRGB gamma."""
+    linear = np.nan_to_num(np.asarray(image, dtype=np.float32)) / np.float32(max(white, 1e-12))
+    linear = np.clip(linear, 0.0, 1.0)
+    display = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    picture = np.moveaxis(np.round(255 * display).astype(np.uint8), 0, -1)
+    return np.repeat(picture, 3, axis=2) if picture.shape[2] == 1 else picture
+
+
+def white_point(image: FloatArray) -> float:
+    """The linear value that is shown as white: nearly the brightest, so that sparks may clip."""
+    return float(np.percentile(np.nan_to_num(image), WHITE_PERCENTILE))
+
+
+def defocus_colors(defocus_map: FloatArray, lowest: float, highest: float) -> Picture:
+    """Defocus (H, W) in the perceptually even colours of viridis, bytes (H, W, 3)."""
+    span = max(highest - lowest, 1e-12)
+    unit = np.clip((np.nan_to_num(defocus_map) - lowest) / span, 0.0, 1.0)
+    colored = cv2.applyColorMap(np.round(255 * unit).astype(np.uint8), cv2.COLORMAP_VIRIDIS)
+    return np.asarray(colored[..., ::-1], dtype=np.uint8)
+
+
+def preview_picture(
+    all_in_focus: FloatArray, defocus_map: FloatArray, captured: FloatArray | None = None
+) -> Picture:
+    """Labelled panels in a row, bytes (h, w, 3).
+
+    `all_in_focus` and `captured` (C, H, W) linear, shown with one tone curve so that they can be
+    compared; `defocus_map` (H, W) with a colour bar.
+    """
+    white = white_point(all_in_focus)
+    lowest, highest = float(np.nanmin(defocus_map)), float(np.nanmax(defocus_map))
+    panels = [
+        ("all in focus", _shrink(tone_curve(all_in_focus, white))),
+        ("defocus scale", _shrink(defocus_colors(defocus_map, lowest, highest))),
+    ]
+    if captured is not None:
+        panels.insert(0, ("captured (mean of both views)", _shrink(tone_curve(captured, white))))
+    canvas = _lay_out(panels)
+    _draw_color_bar(canvas, panels[-1][1].shape[1], lowest, highest)
+    return np.asarray(canvas)
+
+
+def write_preview(path: Path, picture: Picture) -> None:
+    """Save a preview as PNG."""
+    Image.fromarray(picture).save(path, format="PNG", compress_level=3)
+
+
+def _shrink(picture: Picture) -> Picture:
+    factor = PANEL_LONG_SIDE_PX / max(picture.shape[:2])
+    if factor >= 1.0:
+        return picture
+    height, width = (max(1, round(side * factor)) for side in picture.shape[:2])
+    resized = cv2.resize(picture, (width, height), interpolation=cv2.INTER_AREA)
+    return np.asarray(resized, dtype=np.uint8)
+
+
+def _lay_out(panels: list[tuple[str, Picture]]) -> Image.Image:
+    height = max(picture.shape[0] for _, picture in panels)
+    width = sum(picture.shape[1] + GAP_PX for _, picture in panels) + GAP_PX
+    canvas = Image.new("RGB", (width, height + HEADER_PX + GAP_PX), BACKGROUND)
+    draw = ImageDraw.Draw(canvas)
+    left = GAP_PX
+    for label, picture in panels:
+        draw.text((left, HEADER_PX / 2), label, INK, ImageFont.load_default(18), anchor="lm")
+        canvas.paste(Image.fromarray(picture), (left, HEADER_PX))
+        left += picture.shape[1] + GAP_PX
+    return canvas
+
+
+def _draw_color_bar(canvas: Image.Image, panel_px: int, lowest: float, highest: float) -> None:
+    """A bar at the right end of the last panel's header, from sharp to blurred."""
+    font = ImageFont.load_default(14)
+    width = panel_px // 3
+    right = canvas.width - GAP_PX
+    draw = ImageDraw.Draw(canvas)
+    draw.text((right, HEADER_PX / 2), f"{highest:.2f}", INK, font, anchor="rm")
+    right -= int(draw.textlength(f"{highest:.2f}", font)) + 6
+    ramp = defocus_colors(np.tile(np.linspace(0.0, 1.0, width), (BAR_PX, 1)), 0.0, 1.0)
+    canvas.paste(Image.fromarray(ramp), (right - width, (HEADER_PX - BAR_PX) // 2))
+    draw.text((right - width - 6, HEADER_PX / 2), f"{lowest:.2f}", INK, font, anchor="rm")

@@ -1,0 +1,102 @@
+"""`run.yaml`: where a result comes from, in plain YAML."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from napari_dpdeblur.errors import ResultError
+
+FORMAT = "napari-dpdeblur run"
+FORMAT_VERSION = 1
+MAX_BYTES = 64_000_000
+PACKAGES = ("napari-dpdeblur", "torch", "numpy", "scipy", "scikit-image", "tifffile")
+
+
+def software_versions() -> dict[str, str]:
+    """Versions of everything that can change a result."""
+    versions = {"python": platform.python_version(), "platform": platform.platform()}
+    for name in PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = "not installed as a package"
+    return versions
+
+
+def write_provenance(path: Path, provenance: dict[str, Any]) -> None:
+    """Write `provenance` with the format's name and version in front."""
+    content = {"format": FORMAT, "format_version": FORMAT_VERSION, **_plain(provenance, "run")}
+    text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=100)
+    path.write_text(text, encoding="utf-8")
+
+
+def read_provenance(path: Path) -> dict[str, Any]:
+    """Read `run.yaml`; only plain values are accepted, so no file can run code."""
+    if not path.is_file():
+        raise ResultError(f"The folder {path.parent} is no run folder: it has no {path.name}.")
+    if path.stat().st_size > MAX_BYTES:
+        raise _unreadable(path, f"it is larger than {MAX_BYTES // 1_000_000} MB")
+    try:
+        text = path.read_text(encoding="utf-8")
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_Loader)):
+            raise _unreadable(path, "it contains aliases")
+        content = yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError, OSError) as error:
+        raise _unreadable(path, "it is not plain YAML") from error
+    return _without_header(path, content)
+
+
+def _without_header(path: Path, content: Any) -> dict[str, Any]:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise _unreadable(path, f"it does not start with 'format: {FORMAT}'")
+    version = content.get("format_version")
+    if version != FORMAT_VERSION:
+        raise ResultError(
+            f"The provenance {path} has format version {version} but this program reads version "
+            f"{FORMAT_VERSION}; update napari-dpdeblur or repeat the fit."
+        )
+    return {key: content[key] for key in content if key not in ("format", "format_version")}
+
+
+def _plain(value: Any, name: str) -> Any:
+    """Numpy values, tuples and paths as the plain values that YAML knows."""
+    if value is None or isinstance(value, bool | int | float | str):
+        # A subclass, such as numpy.float64 or a string enumeration, is reduced to its base.
+        return next((t(value) for t in (bool, int, float, str) if isinstance(value, t)), None)
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(key): _plain(item, f"{name}.{key}") for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, name) for item in value]
+    raise ResultError(
+        f"The provenance entry {name} is a {type(value).__name__}, which run.yaml cannot hold; "
+        "give numbers, text, lists and mappings."
+    )
+
+
+def _unreadable(path: Path, reason: str) -> ResultError:
+    return ResultError(
+        f"The provenance {path} cannot be read because {reason}; "
+        "use the file as the fit wrote it or repeat the fit."
+    )
+
+
+# The C versions are twenty times faster on a long loss history, but not built everywhere.
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_BaseDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _Dumper(_BaseDumper):  # type: ignore[misc]
+    """Writes every value in full, because the reader refuses aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True

@@ -1,0 +1,157 @@
+"""The TIFF files of a run: single images as float32, the multiplane image as RGBA pages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tifffile
+
+from napari_dpdeblur.errors import ResultError
+
+SOFTWARE = "napari-dpdeblur"
+MAX_PIXELS = 200_000_000
+MAX_LAYERS = 512
+# float16 keeps 11 bits: enough for any picture in this range, in half the space of float32.
+HALF_PRECISION_RANGE = (1e-2, 3e4)
+
+FloatArray = npt.NDArray[np.float32]
+
+
+def write_image(path: Path, image: FloatArray, **description: Any) -> None:
+    """Write (H, W) or (C, H, W) with C of 1 or 3 as a float32 page, (H, W) or (H, W, 3)."""
+    pixels = image[0] if image.ndim == 3 and image.shape[0] == 1 else image
+    color = pixels.ndim == 3
+    pixels = np.moveaxis(pixels, 0, -1) if color else pixels
+    tifffile.imwrite(
+        path,
+        np.ascontiguousarray(pixels, dtype=np.float32),
+        photometric="rgb" if color else "minisblack",
+        description=json.dumps(description),
+        software=SOFTWARE,
+        metadata=None,
+    )
+
+
+def read_image(path: Path) -> FloatArray:
+    """Read what `write_image` wrote, as (C, H, W) float32."""
+    pixels = _read_pages(path)[0][0]
+    if pixels.ndim == 2:
+        pixels = pixels[..., np.newaxis]
+    if pixels.ndim != 3 or pixels.shape[2] not in (1, 3):
+        raise _unreadable(path, f"its shape is {pixels.shape}")
+    return np.ascontiguousarray(np.moveaxis(pixels, -1, 0), dtype=np.float32)
+
+
+def write_mpi(
+    path: Path, color: FloatArray, alpha: FloatArray, defocus_scales: npt.ArrayLike
+) -> None:
+    """Write the layers, back to front, as RGBA pages with straight alpha.
+
+    `color` (L, C, H, W), `alpha` (L, 1, H, W), `defocus_scales` (L,). The description of each
+    page is JSON and holds the layer's number, its defocus scale and the number of channels: one
+    channel is repeated as red, green and blue.
+    """
+    scales = np.asarray(defocus_scales, dtype=np.float64)
+    layers, channels, height, width = color.shape
+    dtype = _page_dtype(color)
+    page = np.empty((height, width, 4), dtype)
+    # The classic format ends at 4 GB.
+    big = layers * page.nbytes > 3_900_000_000
+    with tifffile.TiffWriter(path, bigtiff=big) as writer:
+        for layer in range(layers):
+            page[..., :3] = np.moveaxis(color[layer], 0, -1)
+            page[..., 3] = alpha[layer, 0]
+            writer.write(
+                page,
+                photometric="rgb",
+                extrasamples=["unassalpha"],
+                description=json.dumps(_page_description(layer, layers, channels, scales[layer])),
+                software=SOFTWARE,
+                metadata=None,
+            )
+
+
+def read_mpi(path: Path) -> tuple[FloatArray, FloatArray, npt.NDArray[np.float64]]:
+    """Read `mpi.tif`, or the one in a run folder: colour, alpha and defocus scales.
+
+    Shapes (L, C, H, W), (L, 1, H, W) and (L,), back to front, float32.
+    """
+    path = Path(path) / "mpi.tif" if Path(path).is_dir() else Path(path)
+    pages, descriptions = _read_pages(path)
+    try:
+        entries = [json.loads(text) for text in descriptions]
+        scales = np.array([float(entry["defocus_scale"]) for entry in entries])
+        channels = int(entries[0]["channels"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise _unreadable(path, "the defocus scales of its pages are missing") from error
+    if pages[0].ndim != 3 or pages[0].shape[2] != 4 or channels not in (1, 3):
+        raise _unreadable(path, "its pages are not RGBA pictures")
+    if not np.isfinite(scales).all():
+        raise _unreadable(path, "a defocus scale is not a finite number")
+    shape = (len(pages), channels, *pages[0].shape[:2])
+    color, alpha = np.empty(shape, np.float32), np.empty((shape[0], 1, *shape[2:]), np.float32)
+    for layer, page in enumerate(pages):
+        color[layer] = np.moveaxis(page[..., :channels], -1, 0)
+        alpha[layer, 0] = page[..., 3]
+    return color, alpha, scales
+
+
+def _page_dtype(color: FloatArray) -> type[np.float16] | type[np.float32]:
+    lowest, highest = HALF_PRECISION_RANGE
+    return np.float16 if lowest < float(np.abs(color).max()) < highest else np.float32
+
+
+def _page_description(layer: int, layers: int, channels: int, scale: float) -> dict[str, Any]:
+    return {
+        "defocus_scale": float(scale),
+        "layer": layer,
+        "layers": layers,
+        "order": "back to front",
+        "channels": channels,
+    }
+
+
+def _read_pages(path: Path) -> tuple[list[npt.NDArray[np.floating]], list[str]]:
+    """All pages of a small enough, uncompressed file of floating-point pages of one shape."""
+    if not path.is_file():
+        raise ResultError(f"The result file {path} does not exist; choose a complete run folder.")
+    try:
+        with tifffile.TiffFile(path) as tiff:
+            _check_pages(path, tiff)
+            pages = [page.asarray() for page in tiff.pages]
+            return pages, [page.aspage().description for page in tiff.pages]
+    except ResultError:
+        raise
+    except Exception as error:  # a damaged file makes the decoder fail in many ways
+        raise _unreadable(path, "it is damaged or not a TIFF file") from error
+
+
+def _check_pages(path: Path, tiff: tifffile.TiffFile) -> None:
+    """Refuse, before anything is decoded, what cannot have been written by this package.
+
+    Without compression no page can be larger than the file, so a small file cannot fill memory.
+    """
+    count = len(tiff.pages)
+    if not 1 <= count <= MAX_LAYERS:
+        raise _unreadable(path, f"it has {count} pages")
+    first = tiff.pages.first
+    declared = 0
+    for page in (page.aspage() for page in tiff.pages):
+        if page.dtype not in (np.float16, np.float32) or page.shape != first.shape:
+            raise _unreadable(path, "its pages are not floating-point pictures of one size")
+        if page.compression != tifffile.COMPRESSION.NONE:
+            raise _unreadable(path, "it is compressed")
+        declared += page.nbytes
+    if int(np.prod(first.shape[:2])) > MAX_PIXELS or declared > path.stat().st_size:
+        raise _unreadable(path, "its pages are larger than the file")
+
+
+def _unreadable(path: Path, reason: str) -> ResultError:
+    return ResultError(
+        f"The result file {path} cannot be read because {reason}; "
+        "use the file as the fit wrote it or repeat the fit."
+    )

@@ -1,0 +1,44 @@
+"""A small run record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from napari_dpdeblur.results import RunRecord
+
+MakeRecord = Callable[..., RunRecord]
+
+
+def _make_record(
+    channels: int = 1, layers: int = 3, height: int = 20, width: int = 30, brightness: float = 0.5
+) -> RunRecord:
+    random = np.random.default_rng(0)
+
+    def values(*shape: int) -> np.ndarray:
+        return random.uniform(0.0, 1.0, shape).astype(np.float32)
+
+    alpha = values(layers, 1, height, width)
+    alpha[0] = 1.0
+    return RunRecord(
+        all_in_focus=brightness * values(channels, height, width),
+        defocus_map=1.5 * values(height, width),
+        confidence=values(height, width),
+        mpi_color=brightness * values(layers, channels, height, width),
+        mpi_alpha=alpha,
+        defocus_scales=np.linspace(1.4, 0.1, layers),
+        provenance={
+            "settings": {"layers": layers, "preset": "standard"},
+            "capture": {"name": "scene", "unit": "(raw - black) / white", "sha256": ["ab", "cd"]},
+            "loss_history": [{"step": 1, "data": 0.25}, {"step": 2, "data": 0.125}],
+            "elapsed_s": 12.5,
+        },
+        captured=brightness * values(channels, height, width),
+    )
+
+
+@pytest.fixture
+def make_record() -> MakeRecord:
+    return _make_record

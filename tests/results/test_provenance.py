@@ -1,0 +1,105 @@
+"""run.yaml: plain values only, complete and harmless."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.results import provenance as module
+from napari_dpdeblur.results import software_versions
+from napari_dpdeblur.results.provenance import read_provenance, write_provenance
+
+HEADER = "format: napari-dpdeblur run\nformat_version: 1\n"
+
+
+def test_everything_plain_comes_back(tmp_path: Path) -> None:
+    shared = [1, 2]
+    content = {"a": 1, "b": 0.1, "c": "x: y", "d": None, "e": True, "f": {"g": shared, "h": shared}}
+    write_provenance(tmp_path / "run.yaml", content)
+    assert read_provenance(tmp_path / "run.yaml") == content
+
+
+def test_numpy_values_tuples_and_paths_become_plain(tmp_path: Path) -> None:
+    content = {
+        "array": np.arange(3),
+        "single": np.float32(0.5),
+        "double": np.float64(0.1),
+        "count": np.int64(7),
+        "flag": np.bool_(True),
+        "crop": (1, 2),
+        "path": Path("left.png"),
+    }
+    write_provenance(tmp_path / "run.yaml", content)
+    assert yaml.safe_load((tmp_path / "run.yaml").read_text()) == {
+        "format": "napari-dpdeblur run",
+        "format_version": 1,
+        "array": [0, 1, 2],
+        "single": 0.5,
+        "double": 0.1,
+        "count": 7,
+        "flag": True,
+        "crop": [1, 2],
+        "path": "left.png",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEADER + "settings: !!python/object/apply:os.getcwd []\n",
+        HEADER + "settings: [1, 2\n",
+        HEADER + "when: 2020-99-99\n",
+        "\x00",
+    ],
+)
+def test_anything_but_plain_yaml_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.yaml").write_text(text)
+    with pytest.raises(ResultError, match=r"run\.yaml cannot be read because it is not plain YAML"):
+        read_provenance(tmp_path / "run.yaml")
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "run.yaml").write_bytes(b"\xff\xfe\x00\x01\xd8")
+    with pytest.raises(ResultError, match="because it is not plain YAML"):
+        read_provenance(tmp_path / "run.yaml")
+
+
+def test_aliases_are_refused_because_they_can_multiply(tmp_path: Path) -> None:
+    (tmp_path / "run.yaml").write_text(HEADER + "a: &a [1, 1]\nb: [*a, *a]\n")
+    with pytest.raises(ResultError, match="because it contains aliases"):
+        read_provenance(tmp_path / "run.yaml")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "settings: {}", "format: other"])
+def test_another_yaml_file_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.yaml").write_text(text)
+    with pytest.raises(ResultError, match="it does not start with 'format: napari-dpdeblur run'"):
+        read_provenance(tmp_path / "run.yaml")
+
+
+def test_a_later_format_asks_for_an_update(tmp_path: Path) -> None:
+    (tmp_path / "run.yaml").write_text("format: napari-dpdeblur run\nformat_version: 2\n")
+    with pytest.raises(ResultError, match=r"format version 2 but this program reads version 1; up"):
+        read_provenance(tmp_path / "run.yaml")
+
+
+def test_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_BYTES", 2_000_000)
+    (tmp_path / "run.yaml").write_text(HEADER + "# " + "x" * 2_000_000)
+    with pytest.raises(ResultError, match="because it is larger than 2 MB"):
+        read_provenance(tmp_path / "run.yaml")
+
+
+def test_a_folder_without_provenance_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(ResultError, match=r"is no run folder: it has no run\.yaml"):
+        read_provenance(tmp_path / "run.yaml")
+
+
+def test_versions_name_what_can_change_a_result() -> None:
+    versions = software_versions()
+    assert versions["numpy"] == np.__version__
+    assert {"python", "torch", "napari-dpdeblur"} <= set(versions)

@@ -1,0 +1,128 @@
+"""The multiplane TIFF: pages, metadata, precision, and refusal of everything damaged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+
+from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.results import RunRecord, read_image, read_mpi
+from napari_dpdeblur.results.tiff_files import write_image, write_mpi
+
+MakeRecord = Callable[..., RunRecord]
+
+
+def write_record(path: Path, record: RunRecord) -> Path:
+    write_mpi(path, record.mpi_color, record.mpi_alpha, record.defocus_scales)
+    return path
+
+
+def test_any_reader_sees_rgba_layers_back_to_front(tmp_path: Path, make_record: MakeRecord) -> None:
+    record = make_record(channels=3)
+    path = write_record(tmp_path / "mpi.tif", record)
+    layers = tifffile.imread(path)
+    assert layers.shape == (3, 20, 30, 4)
+    assert layers.dtype == np.float16
+    np.testing.assert_allclose(layers[2, ..., 1], record.mpi_color[2, 1], rtol=6e-4, atol=1e-7)
+    np.testing.assert_allclose(layers[1, ..., 3], record.mpi_alpha[1, 0], rtol=6e-4, atol=1e-7)
+
+
+def test_each_page_tells_its_defocus_scale(tmp_path: Path, make_record: MakeRecord) -> None:
+    path = write_record(tmp_path / "mpi.tif", make_record())
+    with tifffile.TiffFile(path) as tiff:
+        described = [json.loads(page.aspage().description) for page in tiff.pages]
+    assert [entry["defocus_scale"] for entry in described] == pytest.approx([1.4, 0.75, 0.1])
+    assert [entry["layer"] for entry in described] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("brightness", [1e6, 1e-4])
+def test_unusual_units_are_kept_in_single_precision(
+    tmp_path: Path, make_record: MakeRecord, brightness: float
+) -> None:
+    record = make_record(brightness=brightness)
+    color, alpha, _ = read_mpi(write_record(tmp_path / "mpi.tif", record))
+    np.testing.assert_array_equal(color, record.mpi_color)
+    np.testing.assert_array_equal(alpha, record.mpi_alpha)
+
+
+def test_a_run_folder_can_be_given(tmp_path: Path, make_record: MakeRecord) -> None:
+    write_record(tmp_path / "mpi.tif", make_record())
+    assert read_mpi(tmp_path)[0].shape == (3, 1, 20, 30)
+
+
+@pytest.mark.parametrize("kept", [0, 4, 100, 0.3, 0.9, 0.999])
+def test_a_truncated_file_is_refused(tmp_path: Path, make_record: MakeRecord, kept: float) -> None:
+    path = write_record(tmp_path / "mpi.tif", make_record())
+    content = path.read_bytes()
+    path.write_bytes(content[: kept if isinstance(kept, int) else int(kept * len(content))])
+    with pytest.raises(ResultError, match=r"mpi\.tif cannot be read because .*repeat the fit"):
+        read_mpi(path)
+
+
+def test_no_damaged_byte_escapes_as_another_error(tmp_path: Path, make_record: MakeRecord) -> None:
+    path = write_record(tmp_path / "mpi.tif", make_record(height=4, width=4))
+    content = path.read_bytes()
+    refused = 0
+    for position in range(0, len(content), 3):
+        path.write_bytes(content[:position] + b"\xff" + content[position + 1 :])
+        try:
+            read_mpi(path)
+        except ResultError:
+            refused += 1
+    assert refused > 20
+
+
+def test_a_small_file_cannot_claim_a_large_picture(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.tif"
+    tifffile.imwrite(path, np.zeros((4000, 4000), np.float32), compression="zlib")
+    with pytest.raises(ResultError, match="because it is compressed"):
+        read_image(path)
+
+
+def test_pages_without_scales_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mpi.tif"
+    tifffile.imwrite(path, np.zeros((3, 8, 8, 4), np.float32), photometric="rgb")
+    with pytest.raises(ResultError, match="because the defocus scales of its pages are missing"):
+        read_mpi(path)
+
+
+def test_a_scale_that_is_no_number_is_refused(tmp_path: Path, make_record: MakeRecord) -> None:
+    record = make_record()
+    record.defocus_scales[1] = np.nan
+    path = write_record(tmp_path / "mpi.tif", record)
+    with pytest.raises(ResultError, match="because a defocus scale is not a finite number"):
+        read_mpi(path)
+
+
+def test_pages_that_are_not_rgba_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mpi.tif"
+    write_image(path, np.zeros((8, 8), np.float32), defocus_scale=1.0, channels=1)
+    with pytest.raises(ResultError, match="because its pages are not RGBA pictures"):
+        read_mpi(path)
+
+
+def test_integers_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "picture.tif"
+    tifffile.imwrite(path, np.zeros((8, 8), np.uint16))
+    with pytest.raises(ResultError, match="not floating-point pictures of one size"):
+        read_image(path)
+
+
+def test_a_picture_of_strange_shape_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "picture.tif"
+    pixels = np.zeros((8, 8, 2), np.float32)
+    tifffile.imwrite(path, pixels, photometric="minisblack", planarconfig="contig")
+    with pytest.raises(ResultError, match=r"because its shape is \(8, 8, 2\)"):
+        read_image(path)
+
+
+def test_too_many_pages_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pages.tif"
+    tifffile.imwrite(path, np.zeros((600, 2, 2), np.float32), metadata=None)
+    with pytest.raises(ResultError, match="because it has 600 pages"):
+        read_image(path)
