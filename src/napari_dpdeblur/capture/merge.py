@@ -159,12 +159,22 @@ def _clipped_mean(stack: np.ndarray) -> np.ndarray:
     """
     if len(stack) < 3:
         return np.asarray(np.nanmean(stack, axis=0), np.float32)
-    distance = np.abs(stack - np.nanmedian(stack, axis=0))
-    spread = np.nanmedian(distance, axis=0).astype(np.float32)
+    median = _median(stack, axis=0)
+    distance = np.abs(stack - median)
+    spread = _median(distance, axis=0).astype(np.float32)
     noise = MAD_TO_SIGMA * cv2.blur(spread, (NOISE_WINDOW_PX, NOISE_WINDOW_PX))
     good = distance <= np.maximum(CLIP_SIGMAS * noise, 1.0)
-    total = np.where(good, stack, 0.0).sum(axis=0)
-    return np.asarray(total / good.sum(axis=0), np.float32)
+    total, count = np.where(good, stack, 0.0).sum(axis=0), good.sum(axis=0)
+    # Two values that contradict each other both lie far from their median.
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), median), np.float32)
+
+
+def _median(stack: np.ndarray) -> np.ndarray:
+    """Median over the first axis of what is not NaN; several times faster than nanmedian."""
+    ranked = np.sort(stack, axis=0)  # NaN comes last
+    count = np.isfinite(stack).sum(axis=0, keepdims=True)
+    middle = [np.take_along_axis(ranked, (count - 1 + i) // 2, axis=0)[0] for i in (0, 1)]
+    return np.asarray((middle[0] + middle[1]) / 2)
 
 
 def _joint_invalid(
