@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from napari_dpdeblur.capture import merge_captures
+from napari_dpdeblur.capture.merge import _median
 from napari_dpdeblur.errors import CaptureError
 
 HEIGHT, WIDTH = 160, 200
@@ -134,3 +135,10 @@ def test_captures_of_another_kind_are_refused(make_capture, change):
     ]
     with pytest.raises(CaptureError, match="s1 cannot be merged with s0: size, levels"):
         merge_captures(captures)
+
+
+@pytest.mark.parametrize("count", [3, 4, 5])
+def test_median_ignores_what_lies_outside_of_a_frame(count: int):
+    stack = np.random.default_rng(count).normal(size=(count, 8, 9))
+    stack[1:][stack[1:] > 0.5] = np.nan
+    np.testing.assert_allclose(_median(stack), np.nanmedian(stack, axis=0))

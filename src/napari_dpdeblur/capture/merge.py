@@ -159,9 +159,9 @@ def _clipped_mean(stack: np.ndarray) -> np.ndarray:
     """
     if len(stack) < 3:
         return np.asarray(np.nanmean(stack, axis=0), np.float32)
-    median = _median(stack, axis=0)
+    median = _median(stack)
     distance = np.abs(stack - median)
-    spread = _median(distance, axis=0).astype(np.float32)
+    spread = _median(distance).astype(np.float32)
     noise = MAD_TO_SIGMA * cv2.blur(spread, (NOISE_WINDOW_PX, NOISE_WINDOW_PX))
     good = distance <= np.maximum(CLIP_SIGMAS * noise, 1.0)
     total, count = np.where(good, stack, 0.0).sum(axis=0), good.sum(axis=0)
