@@ -1,0 +1,10 @@
+"""Calibrations: the blur kernels and vignetting of one camera, and how to get them."""
+
+from napari_dpdeblur.calibration.calibration import (
+    Calibration,
+    Field,
+    load_calibration,
+    save_calibration,
+)
+
+__all__ = ["Calibration", "Field", "load_calibration", "save_calibration"]

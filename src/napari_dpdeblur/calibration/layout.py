@@ -1,0 +1,92 @@
+"""The folder in which Xin et al. (ICCV 2021) published their Pixel 4 calibration.
+
+It holds numbers only; the geometry below is what the authors describe with them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from napari_dpdeblur.calibration.npy import read_npy
+from napari_dpdeblur.capture.image_file import read_image
+from napari_dpdeblur.errors import CalibrationError, CaptureError
+
+PUBLISHED_ROWS = 6
+PUBLISHED_COLS = 8
+PUBLISHED_FRAME = (1512, 2016)
+PUBLISHED_FIELD = (252, 336, 1008, 1344)  # top, left, height, width
+PUBLISHED_BLACK = 1024
+PUBLISHED_WHITE = 16383
+VIEWS = ("left", "right")
+
+
+@dataclass(frozen=True)
+class PublishedLayout:
+    """Kernels (P, 2, K, K), white captures (2, H, W) in units of white, SHA-256 by file name."""
+
+    kernels: np.ndarray
+    vignetting: np.ndarray
+    sha256: dict[str, str]
+
+
+def read_layout(folder: Path) -> PublishedLayout:
+    """Read `blur_kernels_{left,right}.npy` and `white_sheet_{left,right}.png`.
+
+    ``folder`` is the one that holds them, or the one above it that holds the scenes as well.
+    """
+    if (folder / "calibration").is_dir():
+        folder = folder / "calibration"
+    kernel_paths = [_existing(folder / f"blur_kernels_{view}.npy") for view in VIEWS]
+    white_paths = [_existing(folder / f"white_sheet_{view}.png") for view in VIEWS]
+    kernels = [_read_kernels(path) for path in kernel_paths]
+    if kernels[0].shape != kernels[1].shape:
+        raise CalibrationError(
+            f"{kernel_paths[0]} and {kernel_paths[1]} differ in shape, {kernels[0].shape} and "
+            f"{kernels[1].shape}; both must come from one calibration."
+        )
+    sums = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in kernel_paths + white_paths}
+    white = np.stack([_read_white(path) for path in white_paths])
+    return PublishedLayout(np.stack(kernels, axis=1), white, sums)
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise CalibrationError(
+            f"{path.parent} is not a calibration folder: {path.name} is missing; a folder needs "
+            "blur_kernels_left.npy, blur_kernels_right.npy, white_sheet_left.png and "
+            "white_sheet_right.png."
+        )
+    return path
+
+
+def _read_kernels(path: Path) -> np.ndarray:
+    """(P, K, K) kernels of one view."""
+    try:
+        with path.open("rb") as stream:
+            kernels = read_npy(stream, path.stat().st_size, str(path))
+    except OSError as error:
+        raise CalibrationError(f"{path} cannot be read: {error.strerror or error}.") from error
+    if kernels.ndim != 3:
+        raise CalibrationError(
+            f"{path} has the shape {kernels.shape}, but (tiles, K, K) is expected."
+        )
+    return kernels
+
+
+def _read_white(path: Path) -> np.ndarray:
+    """(H, W) float32, black subtracted, in units of white."""
+    try:
+        pixels = read_image(path)
+    except CaptureError as error:
+        raise CalibrationError(str(error)) from error
+    if pixels.dtype != np.uint16 or pixels.shape != (1, *PUBLISHED_FRAME):
+        rows, cols = PUBLISHED_FRAME
+        raise CalibrationError(
+            f"{path} has {pixels.shape[1]} x {pixels.shape[2]} px with {pixels.shape[0]} channels "
+            f"of {pixels.dtype}, but the published layout has {rows} x {cols} px, 16-bit grey."
+        )
+    return np.asarray((pixels[0] - np.float64(PUBLISHED_BLACK)) / PUBLISHED_WHITE, np.float32)

@@ -1,0 +1,118 @@
+"""The Pixel 4 calibration and scenes that Xin et al. (ICCV 2021) published, for users.
+
+Nothing of it is shipped here: the files come from the authors' repository into the user's cache.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pooch
+from tqdm import tqdm
+
+from napari_dpdeblur.errors import DownloadError
+
+MIRROR_VARIABLE = "DPDEBLUR_PIXEL4_MIRROR"
+CACHE_VARIABLE = "DPDEBLUR_CACHE"
+COMMIT = "d6a92620163cb462ff5b77a813bc5c03b0dab240"
+PUBLISHED_URL = (
+    "https://raw.githubusercontent.com/cmu-ci-lab/dual_pixel_defocus_estimation_deblurring/"
+    f"{COMMIT}/DP_data_pixel_4/"
+)
+SCENES = tuple(f"{number:03d}" for number in range(1, 18))
+_REGISTRY = Path(__file__).with_name("pixel4_sha256.txt")
+_CALIBRATION_FOLDER = "calibration/"
+
+
+def fetch_pixel4(scenes: Iterable[str | int] | None = None, progress: bool = True) -> Path:
+    """Download the published calibration and scenes once; return the folder that holds them.
+
+    ``scenes`` are numbers 1 to 17 (None: all; empty: the calibration alone). Each scene comes with
+    its ground truth. Files that are there already and match their checksum are not fetched again.
+    """
+    source = os.environ.get(MIRROR_VARIABLE) or PUBLISHED_URL
+    store = _store(source)
+    names = _names(_scene_names(scenes), store.registry)
+    with tqdm(names, desc="Fetching pixel4", unit="file", disable=not progress) as bar:
+        for name in bar:
+            bar.set_postfix_str(name)
+            _fetch(store, name, source)
+    return Path(store.abspath)
+
+
+def _store(source: str) -> pooch.Pooch:
+    cache = os.environ.get(CACHE_VARIABLE) or pooch.os_cache("napari-dpdeblur")
+    # A local mirror never fails by chance, a network may.
+    retries = 1 if _is_url(source) else 0
+    store = pooch.create(
+        Path(cache) / "pixel4",
+        source.rstrip("/") + "/",
+        retry_if_failed=retries,
+        allow_updates=True,
+    )
+    store.load_registry(_REGISTRY)
+    return store
+
+
+def _is_url(source: str) -> bool:
+    return urlsplit(source).scheme in ("http", "https")
+
+
+def _scene_names(scenes: Iterable[str | int] | None) -> list[str]:
+    if scenes is None:
+        return list(SCENES)
+    names = [str(scene).zfill(3) for scene in scenes]
+    for name in names:
+        if name not in SCENES:
+            raise DownloadError(
+                f"There is no published Pixel 4 scene {name}; choose from {SCENES[0]} to "
+                f"{SCENES[-1]}."
+            )
+    return names
+
+
+def _names(scenes: list[str], registry: Iterable[str]) -> list[str]:
+    """The calibration first, then all files whose name starts with one of the scene numbers."""
+    calibration = [name for name in registry if name.startswith(_CALIBRATION_FOLDER)]
+    wanted = [name for name in registry if name.rsplit("/")[-1][:3] in scenes]
+    return calibration + wanted
+
+
+def _fetch(store: pooch.Pooch, name: str, source: str) -> None:
+    downloader = None if _is_url(source) else _copy
+    log_level = pooch.get_logger().level
+    pooch.get_logger().setLevel("ERROR")  # our own bar says what is fetched
+    try:
+        store.fetch(name, downloader=downloader)
+    except OSError as error:
+        raise DownloadError(
+            f"{name} cannot be fetched from {source}: {_reason(error)}; check the network "
+            f"connection, or set {MIRROR_VARIABLE} to a folder or address that holds the files."
+        ) from error
+    except ValueError as error:
+        raise DownloadError(
+            f"{name} from {source} does not match its published checksum; the copy is damaged or "
+            "has been changed, and was not kept."
+        ) from error
+    finally:
+        pooch.get_logger().setLevel(log_level)
+
+
+def _copy(url: str, output_file: Any, _: object) -> None:
+    """A downloader for pooch that copies from a folder."""
+    shutil.copyfile(url, output_file)
+
+
+def _reason(error: OSError) -> str:
+    """The error in a few words: its kind when the text is a nest of other people's classes."""
+    if error.strerror:
+        return error.strerror
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"the server answered {response.status_code} {response.reason}"
+    return "no connection"

@@ -1,0 +1,276 @@
+"""Calibrations on disk: `.dpcal` files and the published folder."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from napari_dpdeblur.calibration import Calibration, load_calibration, save_calibration
+from napari_dpdeblur.errors import CalibrationError
+
+
+@pytest.fixture
+def saved(calibration: Calibration, tmp_path: Path) -> Path:
+    path = tmp_path / "phone.dpcal"
+    save_calibration(calibration, path)
+    return path
+
+
+def rewrite(path: Path, changes: dict[str, bytes | None]) -> None:
+    """Replace (or, with None, remove) members of the zip."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members.update(changes)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            if content is not None:
+                archive.writestr(name, content)
+
+
+def changed_header(path: Path, **changes: object) -> bytes:
+    with zipfile.ZipFile(path) as archive:
+        return json.dumps({**json.loads(archive.read("header.json")), **changes}).encode()
+
+
+def npy(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=True)
+    return buffer.getvalue()
+
+
+# .dpcal
+
+
+def test_a_saved_calibration_comes_back_whole(calibration, saved):
+    loaded = load_calibration(saved)
+    np.testing.assert_array_equal(loaded.kernels, calibration.kernels)
+    np.testing.assert_array_equal(loaded.vignetting, calibration.vignetting)
+    assert loaded.describe() == calibration.describe()
+
+
+def test_a_calibration_without_vignetting_comes_back(calibration, tmp_path):
+    import dataclasses
+
+    bare = dataclasses.replace(calibration, vignetting=None, verdict=None, lens_constants=None)
+    save_calibration(bare, tmp_path / "bare.dpcal")
+    loaded = load_calibration(tmp_path / "bare.dpcal")
+    assert loaded.vignetting is None
+    assert loaded.describe() == bare.describe()
+
+
+def test_numpy_opens_the_file_without_pickle(saved, calibration):
+    with np.load(saved, allow_pickle=False) as arrays:
+        np.testing.assert_array_equal(arrays["kernels"], calibration.kernels)
+
+
+def test_the_same_calibration_gives_the_same_bytes(calibration, saved, tmp_path):
+    save_calibration(calibration, tmp_path / "again.dpcal")
+    assert (tmp_path / "again.dpcal").read_bytes() == saved.read_bytes()
+
+
+def test_a_failed_save_keeps_the_old_file_and_leaves_nothing_behind(
+    calibration, saved, monkeypatch
+):
+    before = saved.read_bytes()
+
+    def no_space(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(CalibrationError, match="cannot be written: No space left on device"):
+        save_calibration(calibration, saved)
+    assert saved.read_bytes() == before
+    assert [p.name for p in saved.parent.iterdir()] == [saved.name]
+
+
+def test_a_missing_folder_is_named_on_save(calibration, tmp_path):
+    with pytest.raises(CalibrationError, match=r"nowhere.*cannot be written: No such file"):
+        save_calibration(calibration, tmp_path / "nowhere" / "a.dpcal")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(CalibrationError, match=r"The calibration .*a\.dpcal does not exist"):
+        load_calibration(tmp_path / "a.dpcal")
+
+
+@pytest.mark.parametrize("kept_fraction", [0.0, 0.3, 0.9, 0.99])
+def test_a_truncated_file_is_refused(saved, kept_fraction):
+    content = saved.read_bytes()
+    saved.write_bytes(content[: int(len(content) * kept_fraction)])
+    with pytest.raises(CalibrationError, match="is not a calibration file, or it is truncated"):
+        load_calibration(saved)
+
+
+def test_a_damaged_byte_is_noticed(saved):
+    content = bytearray(saved.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    saved.write_bytes(bytes(content))
+    with pytest.raises(CalibrationError, match="copy it again"):
+        load_calibration(saved)
+
+
+def test_a_newer_version_is_refused(saved):
+    rewrite(saved, {"header.json": changed_header(saved, version=2)})
+    message = "file of version 2, but this program reads version 1; update"
+    with pytest.raises(CalibrationError, match=message):
+        load_calibration(saved)
+
+
+def test_another_kind_of_file_is_refused(saved):
+    rewrite(saved, {"header.json": changed_header(saved, format="something else")})
+    with pytest.raises(CalibrationError, match="is not a calibration file of napari-dpdeblur"):
+        load_calibration(saved)
+
+
+def test_a_file_without_header_is_refused(saved):
+    rewrite(saved, {"header.json": None})
+    with pytest.raises(CalibrationError, match=r"it has no header\.json"):
+        load_calibration(saved)
+
+
+def test_a_header_that_is_not_json_is_refused(saved):
+    rewrite(saved, {"header.json": b"{"})
+    with pytest.raises(CalibrationError, match=r"has a damaged header\.json"):
+        load_calibration(saved)
+
+
+def test_a_huge_header_is_refused_before_it_is_read(saved):
+    rewrite(saved, {"header.json": b" " * (1024**2 + 1)})
+    with pytest.raises(CalibrationError, match="of over 1 MiB"):
+        load_calibration(saved)
+
+
+@pytest.mark.parametrize(
+    ("changes", "entry"), [({"rows": "many"}, "rows"), ({"colour": 1}, "colour")]
+)
+def test_a_wrong_header_entry_is_named(saved, changes, entry):
+    rewrite(saved, {"header.json": changed_header(saved, **changes)})
+    with pytest.raises(CalibrationError, match=f"has a wrong entry '{entry}'"):
+        load_calibration(saved)
+
+
+def test_a_file_without_kernels_is_refused(saved):
+    rewrite(saved, {"kernels.npy": None})
+    with pytest.raises(CalibrationError, match="holds no blur kernels"):
+        load_calibration(saved)
+
+
+def test_an_object_array_is_refused(saved, kernels):
+    rewrite(saved, {"kernels.npy": npy(kernels.astype(object))})
+    with pytest.raises(CalibrationError, match="'kernels', holds Python objects"):
+        load_calibration(saved)
+
+
+def test_integers_are_refused(saved):
+    rewrite(saved, {"kernels.npy": npy(np.ones((6, 2, 5, 5), np.int32))})
+    with pytest.raises(CalibrationError, match="holds int32, but floating-point"):
+        load_calibration(saved)
+
+
+def test_a_huge_claim_is_refused_before_allocation(saved):
+    header = io.BytesIO()
+    claim = {"descr": "<f4", "fortran_order": False, "shape": (10**6, 2, 1001, 1001)}
+    np.lib.format.write_array_header_1_0(header, claim)
+    rewrite(saved, {"kernels.npy": header.getvalue()})
+    with pytest.raises(CalibrationError, match="claims 7465 GiB of numbers, more than the 2 GiB"):
+        load_calibration(saved)
+
+
+def test_an_array_shorter_than_its_header_says_is_refused(saved, kernels):
+    rewrite(saved, {"kernels.npy": npy(kernels)[:-8]})
+    message = r"shape \(6, 2, 5, 5\) takes 1200 bytes, but 1192 follow"
+    with pytest.raises(CalibrationError, match=message):
+        load_calibration(saved)
+
+
+def test_bad_kernels_in_a_file_name_the_file(saved, kernels):
+    kernels[0, 0, 0, 0] = np.nan
+    rewrite(saved, {"kernels.npy": npy(kernels)})
+    with pytest.raises(CalibrationError, match=r"phone\.dpcal: Blur kernels contain NaN"):
+        load_calibration(saved)
+
+
+# the published folder
+
+
+@pytest.fixture
+def folder(pixel4_data: Path, tmp_path: Path) -> Path:
+    """A copy of the published calibration that a test may damage."""
+    copy = tmp_path / "calibration"
+    shutil.copytree(pixel4_data / "pixel4" / "calibration", copy)
+    copy.chmod(0o755)
+    for path in copy.iterdir():
+        path.chmod(0o644)
+    return copy
+
+
+def test_the_published_folder_is_read(pixel4_data: Path):
+    calibration = load_calibration(pixel4_data / "pixel4" / "calibration")
+    assert calibration.kernels.shape == (48, 2, 61, 61)
+    right = np.load(pixel4_data / "pixel4" / "calibration" / "blur_kernels_right.npy")
+    np.testing.assert_array_equal(calibration.kernels[13, 1], right[13])
+    assert calibration.vignetting.shape == (2, 1512, 2016)
+    assert (calibration.rows, calibration.cols) == (6, 8)
+    assert calibration.camera == "Google Pixel 4"
+
+
+def test_the_published_folder_survives_a_save(pixel4_data: Path, tmp_path: Path):
+    calibration = load_calibration(pixel4_data / "pixel4")
+    save_calibration(calibration, tmp_path / "pixel4.dpcal")
+    loaded = load_calibration(tmp_path / "pixel4.dpcal")
+    assert loaded.content_hash() == calibration.content_hash()
+
+
+def test_a_missing_kernel_file_is_named(tmp_path: Path):
+    message = r"is not a calibration folder: blur_kernels_left\.npy is missing"
+    with pytest.raises(CalibrationError, match=message):
+        load_calibration(tmp_path)
+
+
+def test_an_object_array_npy_is_refused(folder: Path):
+    kernels = np.load(folder / "blur_kernels_left.npy")
+    (folder / "blur_kernels_left.npy").write_bytes(npy(kernels.astype(object)))
+    with pytest.raises(CalibrationError, match=r"blur_kernels_left\.npy holds Python objects"):
+        load_calibration(folder)
+
+
+def test_a_text_file_named_npy_is_refused(folder: Path):
+    (folder / "blur_kernels_left.npy").write_text("not an array")
+    with pytest.raises(CalibrationError, match=r"blur_kernels_left\.npy is not a NumPy array"):
+        load_calibration(folder)
+
+
+def test_views_of_different_shape_are_refused(folder: Path):
+    np.save(folder / "blur_kernels_left.npy", np.ones((48, 59, 59), np.float32))
+    message = r"differ in shape, \(48, 59, 59\) and \(48, 61, 61\)"
+    with pytest.raises(CalibrationError, match=message):
+        load_calibration(folder)
+
+
+def test_kernels_without_a_tile_axis_are_refused(folder: Path):
+    np.save(folder / "blur_kernels_left.npy", np.ones((61, 61), np.float32))
+    with pytest.raises(CalibrationError, match=r"has the shape \(61, 61\), but \(tiles, K, K\)"):
+        load_calibration(folder)
+
+
+def test_a_white_sheet_of_another_size_is_refused(folder: Path):
+    import cv2
+
+    cv2.imwrite(str(folder / "white_sheet_left.png"), np.full((100, 200), 5000, np.uint16))
+    message = r"has 100 x 200 px with 1 channels of uint16, but .* has 1512 x 2016 px"
+    with pytest.raises(CalibrationError, match=message):
+        load_calibration(folder)
+
+
+def test_a_damaged_white_sheet_is_refused(folder: Path):
+    content = (folder / "white_sheet_right.png").read_bytes()
+    (folder / "white_sheet_right.png").write_bytes(content[: len(content) // 2])
+    with pytest.raises(CalibrationError, match=r"white_sheet_right\.png is damaged"):
+        load_calibration(folder)
