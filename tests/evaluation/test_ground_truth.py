@@ -51,6 +51,13 @@ def test_a_grey_map_saved_with_three_channels_is_read(tmp_path: Path) -> None:
     np.testing.assert_allclose(truth.defocus * 255, grey, atol=1e-4)
 
 
+def test_a_float_file_is_taken_as_it_is(tmp_path: Path) -> None:
+    pixels = np.array([[0.25, np.nan], [0.0, 3.0]], np.float32)
+    np.testing.assert_array_equal(load_sharp(write(tmp_path / "a.tif", pixels))[0], pixels)
+    truth = load_defocus(tmp_path / "a.tif")
+    np.testing.assert_array_equal(truth.confidence, [[1, 0], [0, 1]])
+
+
 def test_a_coloured_map_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "map.png", np.array([[[1, 2, 3]]], np.uint8))
     with pytest.raises(EvaluationError, match=r"map\.png is a colour picture; give a grey one"):

@@ -1,6 +1,7 @@
 """How good a result is: alignment with the ground truth and the six published metrics."""
 
 from napari_dpdeblur.evaluation.alignment import Alignment, align_affine
+from napari_dpdeblur.evaluation.evaluate_run import evaluate_run, format_report
 from napari_dpdeblur.evaluation.ground_truth import (
     DefocusTruth,
     defocus_path,
@@ -26,6 +27,8 @@ __all__ = [
     "align_affine",
     "defocus_path",
     "defocus_scores",
+    "evaluate_run",
+    "format_report",
     "image_scores",
     "load_defocus",
     "load_sharp",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import cv2
 import numpy as np
@@ -18,6 +17,7 @@ from napari_dpdeblur.errors import EvaluationError
 
 SHARP_FOLDER = "gt_all_in_focus_im"
 DEFOCUS_FOLDER = "gt_defocus_map"
+FULL_SCALE = {"uint8": 255.0, "uint16": 65535.0, "float32": 1.0}
 
 FloatImage = npt.NDArray[np.float32]
 
@@ -41,18 +41,17 @@ def defocus_path(folder: Path, scene: str) -> Path:
 
 
 def load_sharp(path: Path) -> FloatImage:
-    """Read a sharp image as float32, (C, H, W), linear, full scale = 1."""
+    """Read a sharp image as float32, (C, H, W), linear; full scale of an integer file is 1."""
     pixels = _read_picture(Path(path), "ground-truth image")
     if pixels.ndim == 2:
         pixels = pixels[..., np.newaxis]
     # OpenCV orders colours blue, green, red; a fourth channel would be opacity.
     ordered = pixels[..., 2::-1] if pixels.shape[2] >= 3 else pixels[..., :1]
-    scaled = ordered.astype(np.float32) / np.float32(np.iinfo(pixels.dtype).max)
-    return np.ascontiguousarray(scaled.transpose(2, 0, 1))
+    return np.ascontiguousarray(ordered.transpose(2, 0, 1))
 
 
 def load_defocus(path: Path) -> DefocusTruth:
-    """Read a defocus map; a value of 0 marks a pixel without confidence."""
+    """Read a defocus map; 0 (or less, or not a number) marks a pixel without confidence."""
     pixels = _read_picture(Path(path), "ground-truth defocus map")
     if pixels.ndim == 3:
         if not (pixels[..., :1] == pixels[..., :3]).all():
@@ -61,17 +60,21 @@ def load_defocus(path: Path) -> DefocusTruth:
                 "give a grey one whose values grow with the blur."
             )
         pixels = pixels[..., 0]
-    scaled = pixels.astype(np.float32) / np.float32(np.iinfo(pixels.dtype).max)
-    return DefocusTruth(scaled, (pixels > 0).astype(np.float32))
+    return DefocusTruth(pixels, (pixels > 0).astype(np.float32))
 
 
-def _read_picture(path: Path, name: str) -> npt.NDArray[np.unsignedinteger]:
+def _read_picture(path: Path, name: str) -> FloatImage:
+    """Pixels (H, W) or (H, W, channels): integers as parts of full scale, floats as they are."""
     if not path.is_file():
         raise EvaluationError(f"The {name} {path} does not exist; check the path.")
-    data = np.fromfile(path, dtype=np.uint8)
-    pixels = cv2.imdecode(data, cv2.IMREAD_UNCHANGED) if data.size else None
-    if pixels is None or pixels.dtype not in (np.uint8, np.uint16):
+    try:
+        pixels = cv2.imdecode(np.fromfile(path, dtype=np.uint8), cv2.IMREAD_UNCHANGED)
+    except (cv2.error, OSError):
+        pixels = None
+    full_scale = None if pixels is None else FULL_SCALE.get(str(pixels.dtype))
+    if pixels is None or full_scale is None:
         raise EvaluationError(
-            f"The {name} {path} cannot be read; an 8-bit or 16-bit PNG or TIFF is expected."
+            f"The {name} {path} cannot be read; "
+            "an 8-bit or 16-bit PNG or TIFF or a float32 TIFF is expected."
         )
-    return cast("npt.NDArray[np.unsignedinteger]", pixels)
+    return pixels.astype(np.float32) / np.float32(full_scale)

@@ -63,7 +63,7 @@ def write_mpi(
     big = layers * page.nbytes > 3_900_000_000
     with tifffile.TiffWriter(path, bigtiff=big) as writer:
         for layer in range(layers):
-            page[..., :3] = np.moveaxis(color[layer], 0, -1)
+            page[..., :3] = np.moveaxis(color[layer].astype(dtype), 0, -1)
             page[..., 3] = alpha[layer, 0]
             writer.write(
                 page,

@@ -1,0 +1,182 @@
+"""Quality, time and memory of the fit on a folder of scenes in the published layout.
+
+    python benchmarks/quality.py DATA [--preset standard] [--scenes 001 005] [--check] [--json]
+
+DATA holds `NNN_left.png`, `NNN_right.png`, `calibration/`, `gt_all_in_focus_im/` and
+`gt_defocus_map/`. Every scene goes through the command line as a user would call it; the time runs
+from the files to the finished run folder, the memory is the peak of that process. Arguments after
+`--` are handed to the fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from napari_dpdeblur.evaluation import defocus_path, evaluate_run, sharp_path
+
+HEADINGS = {
+    "psnr_db": "PSNR",
+    "ssim": "SSIM",
+    "mae": "MAE",
+    "aiwe1": "AIWE(1)",
+    "aiwe2": "AIWE(2)",
+    "one_minus_spearman": "1-|rho|",
+    "time_s": "time s",
+    "memory_gb": "peak GB",
+}
+DIGITS = {"psnr_db": 2, "time_s": 1, "memory_gb": 2}
+LARGER_IS_BETTER = ("psnr_db", "ssim")
+
+# What the mean over the six development scenes must reach on two CPU cores.
+FLOORS = {
+    "preview": (26.7, 0.76, 0.0275, 0.053, 0.077, 0.12, 15.0, 2.0),
+    "standard": (28.0, 0.81, 0.024, 0.043, 0.066, 0.10, 60.0, 4.0),
+}
+
+
+@dataclass(frozen=True)
+class SceneScore:
+    """One row of the table."""
+
+    psnr_db: float
+    ssim: float
+    mae: float
+    aiwe1: float
+    aiwe2: float
+    one_minus_spearman: float
+    time_s: float
+    memory_gb: float
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parse(arguments)
+    scenes = options.scenes or find_scenes(options.data)
+    if not scenes:
+        print(f"No NNN_left.png in {options.data}.", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory(prefix="dpdeblur-quality-") as scratch:
+        runs = options.keep or Path(scratch)
+        scores = {scene: _report_scene(options, scene, runs) for scene in scenes}
+    summary = mean_score(list(scores.values()))
+    missed = missed_floors(options.preset, summary) if options.check else []
+    if options.json:
+        rows = {scene: asdict(score) for scene, score in scores.items()}
+        report = {"preset": options.preset, "scenes": rows, "mean": asdict(summary)}
+        print(json.dumps(report | ({"missed": missed} if options.check else {}), indent=2))
+    else:
+        print(format_table(scores, summary))
+        print("\n".join(missed))
+    return 1 if missed else 0
+
+
+def find_scenes(data: Path) -> list[str]:
+    """Names of all scenes of which both views are there."""
+    names = [path.name.removesuffix("_left.png") for path in sorted(data.glob("*_left.png"))]
+    return [name for name in names if (data / f"{name}_right.png").is_file()]
+
+
+def run_scene(
+    data: Path, scene: str, preset: str, run: Path, extra: Sequence[str] = ()
+) -> SceneScore:
+    """Fit one scene in a process of its own and evaluate the run folder."""
+    command = [*_program(), "fit", str(data / f"{scene}_left.png")]
+    command += ["--calibration", str(data / "calibration"), "--output", str(run)]
+    command += ["--preset", preset, *extra]
+    time_s, memory_gb = _measure(command)
+    report = evaluate_run(run, sharp_path(data, scene), defocus_path(data, scene))
+    numbers = report["image"] | report["defocus"] | {"time_s": time_s, "memory_gb": memory_gb}
+    return SceneScore(**{entry.name: numbers[entry.name] for entry in fields(SceneScore)})
+
+
+def mean_score(scores: Sequence[SceneScore]) -> SceneScore:
+    """Mean of every column, except the memory: its largest value is what a machine must have."""
+    rows = [asdict(score) for score in scores]
+    means = {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
+    return SceneScore(**means | {"memory_gb": max(row["memory_gb"] for row in rows)})
+
+
+def missed_floors(preset: str, score: SceneScore) -> list[str]:
+    """A sentence for each number that is not good enough."""
+    if preset not in FLOORS:
+        return []
+    missed = []
+    for (name, value), floor in zip(asdict(score).items(), FLOORS[preset], strict=True):
+        good = value >= floor if name in LARGER_IS_BETTER else value <= floor
+        if not good or not math.isfinite(value):
+            missed.append(f"{HEADINGS[name]} is {value:.4g}, required for {preset}: {floor}")
+    return missed
+
+
+def format_table(scores: dict[str, SceneScore], summary: SceneScore) -> str:
+    lines = [_heading()]
+    lines += [_row(scene, score) for scene, score in scores.items()]
+    return "\n".join([*lines, _row("mean", summary)])
+
+
+def _heading() -> str:
+    return "scene   " + "".join(f"{heading:>9}" for heading in HEADINGS.values())
+
+
+def _row(name: str, score: SceneScore) -> str:
+    cells = [f"{value:9.{DIGITS.get(key, 4)}f}" for key, value in asdict(score).items()]
+    return f"{name:<8}" + "".join(cells)
+
+
+def _report_scene(options: argparse.Namespace, scene: str, runs: Path) -> SceneScore:
+    """Show each row as soon as it is there: a folder of scenes takes minutes."""
+    score = run_scene(options.data, scene, options.preset, runs / scene, options.fit_arguments)
+    print(_row(scene, score), file=sys.stderr, flush=True)
+    return score
+
+
+def _program() -> list[str]:
+    """The command beside this interpreter, so that a benchmark never measures another install."""
+    script = shutil.which("napari-dpdeblur", path=str(Path(sys.executable).parent))
+    code = "from napari_dpdeblur.cli import main; raise SystemExit(main())"
+    return [script] if script else [sys.executable, "-c", code]
+
+
+def _measure(command: Sequence[str]) -> tuple[float, float]:
+    """Wall time in s and peak resident memory in GB of a command that must succeed."""
+    with tempfile.TemporaryFile() as output:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+        elapsed_s = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            output.seek(0)
+            sys.exit(f"{' '.join(command)} failed:\n{output.read().decode(errors='replace')}")
+    # Linux counts in kB, macOS in bytes.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return elapsed_s, usage.ru_maxrss * unit / 1e9
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Quality, time and memory of the fit.")
+    parser.add_argument("data", type=Path, help="folder in the published layout")
+    parser.add_argument("--preset", default="standard", help="preset of the fit")
+    parser.add_argument("--scenes", nargs="+", help="names of the scenes, such as 001; default all")
+    parser.add_argument("--keep", type=Path, help="keep the run folders in this folder")
+    parser.add_argument("--check", action="store_true", help="fail when a floor is missed")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    split = given.index("--") if "--" in given else len(given)
+    options = parser.parse_args(given[:split])
+    options.fit_arguments = given[split + 1 :]
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

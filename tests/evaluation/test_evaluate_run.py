@@ -1,0 +1,83 @@
+"""A run folder against ground-truth files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from scipy.ndimage import gaussian_filter
+
+from napari_dpdeblur.errors import EvaluationError, ResultError
+from napari_dpdeblur.evaluation.evaluate_run import evaluate_run, format_report
+from napari_dpdeblur.results import RunRecord, write_run
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> tuple[Path, Path]:
+    random = np.random.default_rng(0)
+    sharp = gaussian_filter(random.standard_normal((64, 80)), 2)
+    sharp = 20000 * (sharp - sharp.min()) / np.ptp(sharp)
+    defocus = np.tile(np.linspace(0, 255, 80), (64, 1))
+    paths = tmp_path / "sharp.png", tmp_path / "defocus.png"
+    cv2.imwrite(str(paths[0]), sharp.astype(np.uint16))
+    cv2.imwrite(str(paths[1]), defocus.astype(np.uint8))
+    return paths
+
+
+@pytest.fixture
+def run(tmp_path: Path, truth: tuple[Path, Path]) -> Path:
+    sharp = cv2.imread(str(truth[0]), cv2.IMREAD_UNCHANGED).astype(np.float32) / 65535
+    defocus = cv2.imread(str(truth[1]), cv2.IMREAD_UNCHANGED).astype(np.float32) / 255
+    random = np.random.default_rng(1)
+    noise = 0.01 * sharp.max() * random.standard_normal(sharp.shape).astype(np.float32)
+    record = RunRecord(
+        all_in_focus=(sharp + noise)[None],
+        defocus_map=1.2 - 0.9 * defocus,
+        confidence=np.ones_like(sharp),
+        mpi_color=np.stack([sharp[None]] * 2),
+        mpi_alpha=np.ones((2, 1, 64, 80), np.float32),
+        defocus_scales=np.array([1.2, 0.3]),
+    )
+    return write_run(record, tmp_path / "run")
+
+
+def test_all_six_metrics_are_reported(run: Path, truth: tuple[Path, Path]) -> None:
+    report = json.loads(json.dumps(evaluate_run(run, *truth), allow_nan=False))
+    assert report["image"]["psnr_db"] == pytest.approx(40.0, abs=0.5)
+    assert report["image"]["mae"] == pytest.approx(0.01 * np.sqrt(2 / np.pi), rel=0.1)
+    assert report["image"]["ssim"] > 0.9
+    assert report["image"]["alignment"]["warning"] is None
+    assert report["defocus"]["aiwe1"] == pytest.approx(0.0, abs=1e-6)
+    assert report["defocus"]["aiwe2"] == pytest.approx(0.0, abs=1e-6)
+    assert report["defocus"]["one_minus_spearman"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_either_truth_is_enough(run: Path, truth: tuple[Path, Path]) -> None:
+    assert "defocus" not in evaluate_run(run, sharp=truth[0])
+    assert "image" not in evaluate_run(run, defocus=truth[1])
+
+
+def test_the_table_names_all_numbers_and_the_protocol(run: Path, truth: tuple[Path, Path]) -> None:
+    table = format_report(evaluate_run(run, *truth))
+    for name in ("PSNR", "SSIM", "MAE", "AIWE(1)", "AIWE(2)", "1 - |rho_s|", "affine transform"):
+        assert name in table
+    assert "warning" not in table
+
+
+def test_the_table_shows_a_missing_alignment(tmp_path: Path, run: Path) -> None:
+    cv2.imwrite(str(tmp_path / "flat.png"), np.full((64, 80), 9000, np.uint16))
+    table = format_report(evaluate_run(run, sharp=tmp_path / "flat.png"))
+    assert "not aligned because one of them is constant" in table
+
+
+def test_without_truth_there_is_nothing_to_do(run: Path) -> None:
+    with pytest.raises(EvaluationError, match="nothing to compare the run with; give a sharp"):
+        evaluate_run(run)
+
+
+def test_a_missing_run_is_named(tmp_path: Path, truth: tuple[Path, Path]) -> None:
+    with pytest.raises(ResultError, match=r"run folder .*none does not exist; check the path"):
+        evaluate_run(tmp_path / "none", *truth)
