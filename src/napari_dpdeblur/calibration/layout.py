@@ -13,14 +13,13 @@ import numpy as np
 
 from napari_dpdeblur.calibration.npy import read_npy
 from napari_dpdeblur.capture.image_file import read_image
+from napari_dpdeblur.capture.pixel import PUBLISHED_BLACK, PUBLISHED_WHITE
 from napari_dpdeblur.errors import CalibrationError, CaptureError
 
 PUBLISHED_ROWS = 6
 PUBLISHED_COLS = 8
 PUBLISHED_FRAME = (1512, 2016)
 PUBLISHED_FIELD = (252, 336, 1008, 1344)  # top, left, height, width
-PUBLISHED_BLACK = 1024
-PUBLISHED_WHITE = 16383
 VIEWS = ("left", "right")
 
 
@@ -89,4 +88,4 @@ def _read_white(path: Path) -> np.ndarray:
             f"{path} has {pixels.shape[1]} x {pixels.shape[2]} px with {pixels.shape[0]} channels "
             f"of {pixels.dtype}, but the published layout has {rows} x {cols} px, 16-bit grey."
         )
-    return np.asarray((pixels[0] - np.float64(PUBLISHED_BLACK)) / PUBLISHED_WHITE, np.float32)
+    return np.asarray((pixels[0] - PUBLISHED_BLACK) / PUBLISHED_WHITE, np.float32)

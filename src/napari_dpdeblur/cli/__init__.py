@@ -1,0 +1,5 @@
+"""The command `napari-dpdeblur`: parse, call, print. One module per command."""
+
+from napari_dpdeblur.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,45 @@
+"""Entry point of the command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from napari_dpdeblur import __version__
+from napari_dpdeblur.cli import convert, fetch, info, render
+from napari_dpdeblur.errors import DpDeblurError
+
+PROGRAM = "napari-dpdeblur"
+BAD_INPUT_STATUS = 2
+INTERRUPTED_STATUS = 130
+
+# In the order of the help text. Each module offers add_parser(subparsers), which sets `run`.
+COMMANDS = (info, convert, render, fetch)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with all commands."""
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="All-in-focus images and defocus maps from dual-pixel captures.",
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.add_parser(subparsers)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status is 2, with one sentence, when the input is bad."""
+    arguments = build_parser().parse_args(argv)
+    try:
+        arguments.run(arguments)
+    except DpDeblurError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return BAD_INPUT_STATUS
+    except KeyboardInterrupt:
+        print(f"{PROGRAM}: interrupted", file=sys.stderr)
+        return INTERRUPTED_STATUS
+    return 0
