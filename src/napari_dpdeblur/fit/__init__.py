@@ -1,0 +1,1 @@
+"""From a capture and a calibration to the multiplane image."""
