@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
+from napari_dpdeblur.cli import evaluate
 from napari_dpdeblur.errors import EvaluationError, ResultError
 from napari_dpdeblur.evaluation.evaluate_run import evaluate_run, format_report
 from napari_dpdeblur.results import RunRecord, write_run
@@ -71,6 +73,27 @@ def test_the_table_shows_a_missing_alignment(tmp_path: Path, run: Path) -> None:
     cv2.imwrite(str(tmp_path / "flat.png"), np.full((64, 80), 9000, np.uint16))
     table = format_report(evaluate_run(run, sharp=tmp_path / "flat.png"))
     assert "not aligned because one of them is constant" in table
+
+
+def command(*words: str) -> None:
+    parser = argparse.ArgumentParser()
+    evaluate.add_parser(parser.add_subparsers())
+    arguments = parser.parse_args(["evaluate", *words])
+    arguments.run(arguments)
+
+
+def test_the_command_prints_json(
+    run: Path, truth: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command(str(run), "--sharp", str(truth[0]), "--defocus", str(truth[1]), "--json")
+    assert json.loads(capsys.readouterr().out) == evaluate_run(run, *truth)
+
+
+def test_the_command_prints_a_table(
+    run: Path, truth: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command(str(run), "--defocus", str(truth[1]))
+    assert capsys.readouterr().out.strip() == format_report(evaluate_run(run, defocus=truth[1]))
 
 
 def test_without_truth_there_is_nothing_to_do(run: Path) -> None:

@@ -79,6 +79,18 @@ def test_spearman_agrees_with_scipy_where_values_tie() -> None:
     assert scores.one_minus_spearman == pytest.approx(expected, abs=1e-12)
 
 
+def test_ordinal_spearman_is_the_correlation_of_a_double_argsort() -> None:
+    prediction, truth, confidence = defocus_pair(0)
+    use = confidence > 0
+    ranks = [
+        np.argsort(np.argsort(v[use], kind="stable"), kind="stable") for v in (prediction, truth)
+    ]
+    expected = 1.0 - abs(np.corrcoef(*ranks)[0, 1])
+    scores = defocus_scores(prediction, truth, confidence)
+    assert scores.one_minus_spearman_ordinal == pytest.approx(expected, abs=1e-12)
+    assert scores.one_minus_spearman_ordinal != pytest.approx(scores.one_minus_spearman, abs=1e-6)
+
+
 def test_aiwe2_is_the_residual_of_a_least_squares_line() -> None:
     prediction, truth, confidence = defocus_pair(1)
     p, g = prediction[confidence > 0], truth[confidence > 0]
@@ -145,6 +157,7 @@ def test_a_constant_prediction_is_as_bad_as_the_mean() -> None:
     scores = defocus_scores(np.full_like(truth, 0.7), truth, confidence)
     assert scores.aiwe2 == pytest.approx(truth[confidence > 0].std(), rel=1e-9)
     assert scores.one_minus_spearman == 1.0
+    assert scores.one_minus_spearman_ordinal == 1.0
 
 
 def test_a_constant_truth_is_met_exactly_but_has_no_order() -> None:

@@ -14,6 +14,7 @@ import tifffile
 
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results import RunRecord, check_run_folder, read_run, write_run
+from napari_dpdeblur.results.atomic_folder import atomic_folder
 from napari_dpdeblur.results.run_folder import RUN_FILES
 
 MakeRecord = Callable[..., RunRecord]
@@ -103,6 +104,14 @@ def test_an_empty_folder_may_be_filled(tmp_path: Path, make_record: MakeRecord) 
     (tmp_path / "run").mkdir()
     write_run(make_record(), tmp_path / "run")
     assert entries(tmp_path / "run") == sorted(RUN_FILES)
+
+
+def test_folders_inside_are_kept(tmp_path: Path) -> None:
+    with atomic_folder(tmp_path / "out", overwrite=False, known_files=()) as partial:
+        (partial / "inner").mkdir()
+        (partial / "inner" / "file").write_text("content")
+    assert (tmp_path / "out" / "inner" / "file").read_text() == "content"
+    assert entries(tmp_path) == ["out"]
 
 
 def test_a_relative_folder_is_taken_from_here(

@@ -15,7 +15,10 @@ IMAGE_PROTOCOL = (
     f"aligned by one affine transform per scene (ECC), border of {BORDER_PX} px dropped, "
     "divided by the maximum of the ground truth"
 )
-DEFOCUS_PROTOCOL = "affine-invariant, over the confident pixels of the ground truth"
+DEFOCUS_PROTOCOL = (
+    "affine-invariant, over the confident pixels of the ground truth; "
+    "equal values share their mean rank (ordinal: they are ranked in reading order)"
+)
 
 
 def evaluate_run(
@@ -24,8 +27,8 @@ def evaluate_run(
     """Score the image of a run against `sharp`, its defocus map against `defocus`, or both.
 
     Returns plain values, ready for JSON: `image` (psnr_db, ssim, mae, alignment, protocol) and
-    `defocus` (aiwe1, aiwe2, one_minus_spearman, protocol), each only where a truth was given. A
-    PSNR of identical images, which has no finite value, is None.
+    `defocus` (aiwe1, aiwe2, one_minus_spearman and its ordinal form, protocol), each only where a
+    truth was given. A PSNR of identical images, which has no finite value, is None.
     """
     run_folder = Path(run_folder)
     if sharp is None and defocus is None:
@@ -65,6 +68,7 @@ def _evaluate_defocus(result: Path, truth: Path) -> dict[str, Any]:
         "aiwe1": scores.aiwe1,
         "aiwe2": scores.aiwe2,
         "one_minus_spearman": scores.one_minus_spearman,
+        "one_minus_spearman_ordinal": scores.one_minus_spearman_ordinal,
         "protocol": DEFOCUS_PROTOCOL,
     }
 
@@ -83,6 +87,7 @@ def format_report(report: dict[str, Any]) -> str:
             f"AIWE(1)        {defocus['aiwe1']:.4f}",
             f"AIWE(2)        {defocus['aiwe2']:.4f}",
         ]
-        lines += [f"1 - |rho_s|    {defocus['one_minus_spearman']:.4f}"]
+        ordinal = f"(ordinal {defocus['one_minus_spearman_ordinal']:.4f})"
+        lines += [f"1 - |rho_s|    {defocus['one_minus_spearman']:.4f} {ordinal}"]
         lines += [f"defocus map    {defocus['protocol']}"]
     return "\n".join(lines)

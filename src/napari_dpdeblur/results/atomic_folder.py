@@ -79,9 +79,10 @@ def _open_to_others(folder: Path) -> None:
 
 def _flush(folder: Path) -> None:
     """Put the content on the disk before the name changes, so that a power cut loses nothing."""
-    for path in folder.iterdir():
-        with path.open("rb+") as file:
-            os.fsync(file.fileno())
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
 
 
 def _take_name(partial: Path, folder: Path) -> None:
