@@ -104,6 +104,11 @@ def test_unreadable_file(app_pair, monkeypatch):
     assert not looks_like_capture(app_pair[0])
 
 
+def test_name_that_the_system_refuses(tmp_path: Path):
+    with pytest.raises(CaptureError, match="cannot be read: File name too long|does not exist"):
+        open_capture(tmp_path / ("x" * 5000 + "_left.pgm"))
+
+
 def test_text_renamed_to_pgm(app_pair):
     app_pair[1].write_text("not a picture")
     with pytest.raises(CaptureError, match=r"_right\.pgm is not a binary PGM picture"):

@@ -27,10 +27,13 @@ def open_capture(
     given = [_absolute(path) for path in paths]
     if not given:
         raise CaptureError("No capture was given; name a file of the pair or its folder.")
-    capture_format, part = _only_one(given)
-    if not part.has_partner:
-        raise _missing_partner(part)
-    return capture_format.load(part, Levels(black, white))
+    try:
+        capture_format, part = _only_one(given)
+        if not part.has_partner:
+            raise _missing_partner(part)
+        return capture_format.load(part, Levels(black, white))
+    except OSError as error:
+        raise CaptureError(f"{given[0]} cannot be read: {error.strerror or error}.") from error
 
 
 def find_captures(folder: PathLike) -> list[tuple[Path, ...]]:
