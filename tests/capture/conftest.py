@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -61,9 +62,8 @@ def make_capture() -> Callable[..., DualPixelCapture]:
     """A capture in memory from raw values (2, C, H, W)."""
 
     def make(raw: np.ndarray, name: str = "scene", **changes: object) -> DualPixelCapture:
-        values: dict[str, object] = {"black": 0.0, "white": 65535.0}
-        values.update(changes)
+        values: dict[str, Any] = {"black": 0.0, "white": 65535.0, **changes}
         source = Source("test", (f"{name}_left.pgm", f"{name}_right.pgm"), ("0", "0"))
-        return DualPixelCapture(raw=raw, name=name, source=source, **values)  # type: ignore[arg-type]
+        return DualPixelCapture(raw=raw, name=name, source=source, **values)
 
     return make

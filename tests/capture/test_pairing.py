@@ -105,7 +105,7 @@ def test_unreadable_file(app_pair, monkeypatch):
 
 
 def test_name_that_the_system_refuses(tmp_path: Path):
-    with pytest.raises(CaptureError, match="cannot be read: File name too long|does not exist"):
+    with pytest.raises(CaptureError, match=r"cannot be read: File name too long|does not exist"):
         open_capture(tmp_path / ("x" * 5000 + "_left.pgm"))
 
 

@@ -72,9 +72,9 @@ def _hung(grid: Grid, place: Placement, item: SceneObject) -> SceneObject:
     """The thing with the cord that it hangs from: a thin structure is hard to recover."""
     line = np.abs(grid.x - place.x) - max(CORD_WIDTH / 2, 0.75 * grid.px)
     cord = np.minimum(grid.mask(line), grid.mask(grid.y - place.y)) * (1 - item.mask)
-    total = np.maximum(item.mask + cord, 1e-9)
-    color = (item.color * item.mask + INK[:, None, None] * cord) / total
-    return SceneObject(color, np.minimum(total, 1.0), item.nearness)
+    total = np.minimum(item.mask + cord, 1.0)
+    color = (item.color * item.mask + INK[:, None, None] * cord) / np.maximum(total, 1e-9)
+    return SceneObject(color, total, item.nearness)
 
 
 def _placements(grid: Grid, generator: np.random.Generator) -> list[Placement]:
