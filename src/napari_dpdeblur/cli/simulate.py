@@ -1,0 +1,104 @@
+"""`simulate`: a capture of a scene that is known exactly, with its calibration."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from napari_dpdeblur.cli.arguments import add_json_argument, add_output_argument, print_result
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.calibration import Calibration
+    from napari_dpdeblur.capture import DualPixelCapture
+    from napari_dpdeblur.capture.synthetic import SyntheticScene
+    from napari_dpdeblur.cli.arguments import Subparsers
+
+NAME = "synthetic"
+CALIBRATION_FILE = f"{NAME}.dpcal"
+MPI_FILE = "mpi.tif"
+DEFAULT_SIZE = (504, 672)
+APP_PIXEL_ASPECT = 2
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A scene, what the camera made of it, and the camera's calibration."""
+
+    scene: SyntheticScene
+    capture: DualPixelCapture
+    calibration: Calibration
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser(
+        "simulate",
+        help="render a capture of a known scene",
+        description=f"Write a capture of a synthetic scene as the phone app would "
+        f"({NAME}_left.pgm, {NAME}_right.pgm), its calibration ({CALIBRATION_FILE}) and the "
+        f"truth: {NAME}_all_in_focus.tif, {NAME}_defocus.tif and the layers, {MPI_FILE}.",
+    )
+    add_output_argument(parser)
+    parser.add_argument(
+        "--size",
+        nargs=2,
+        type=int,
+        default=DEFAULT_SIZE,
+        metavar=("H", "W"),
+        help="rows (even) and columns with square pixels (default: %(default)s)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of scene and noise (default: 0)")
+    parser.add_argument("--noise-free", action="store_true", help="only 10-bit quantisation")
+    add_json_argument(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Simulate and write."""
+    from napari_dpdeblur.results.atomic_folder import atomic_folder
+
+    height, width = arguments.size
+    with atomic_folder(arguments.output, overwrite=False, known_files=()) as partial:
+        simulation = simulate(height, width, arguments.seed, arguments.noise_free)
+        files = write_simulation(simulation, partial)
+    print_result({"folder": str(arguments.output), "files": files}, arguments.json)
+
+
+def simulate(height: int, width: int, seed: int = 0, noise_free: bool = False) -> Simulation:
+    """Draw a scene and photograph it with the synthetic lens."""
+    from tqdm import tqdm
+
+    from napari_dpdeblur.calibration.synthetic import synthetic_calibration
+    from napari_dpdeblur.capture.synthetic import Noise, render_capture, synthetic_scene
+    from napari_dpdeblur.optics import KernelGrid
+
+    with tqdm(total=2, desc="Simulating", unit="step", delay=1) as bar:
+        scene = synthetic_scene(height, width, seed)
+        calibration = synthetic_calibration(height, width)
+        bar.update()
+        capture = render_capture(
+            scene,
+            KernelGrid.from_array(calibration.kernels, calibration.rows, calibration.cols),
+            calibration.vignetting,
+            noise=None if noise_free else Noise(),
+            seed=seed,
+            pixel_aspect=APP_PIXEL_ASPECT,
+            name=NAME,
+        )
+        bar.update()
+    return Simulation(scene, capture, calibration)
+
+
+def write_simulation(simulation: Simulation, folder: Path) -> list[str]:
+    """Write capture, calibration and truth; return the names of the files."""
+    from napari_dpdeblur.calibration import save_calibration
+    from napari_dpdeblur.capture.synthetic import write_synthetic
+    from napari_dpdeblur.results.tiff_files import write_mpi
+
+    scene = simulation.scene
+    files = write_synthetic(folder, scene, simulation.capture)
+    save_calibration(simulation.calibration, folder / CALIBRATION_FILE)
+    write_mpi(folder / MPI_FILE, scene.color, scene.alpha, scene.defocus_scales)
+    return [*(path.name for path in files), CALIBRATION_FILE, MPI_FILE]
