@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from napari_dpdeblur.cli.arguments import Subparsers
 
 PREVIEW_FILE = "preview.png"
-SHOWN_FILES = (f"{NAME}_all_in_focus.tif", f"{NAME}_defocus.tif")
+# The last one lies on top in napari.
+SHOWN_FILES = (f"{NAME}_defocus.tif", f"{NAME}_all_in_focus.tif")
 DEMO_FILES = (
     f"{NAME}_left.pgm",
     f"{NAME}_right.pgm",
