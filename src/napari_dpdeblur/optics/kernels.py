@@ -80,6 +80,20 @@ class KernelGrid:
         """The sub-grid of the given tiles (row-major indices)."""
         return KernelGrid(self.kernels[list(tile_indices)], rows, cols)
 
+    def centred(self) -> KernelGrid:
+        """The same kernels with the mean of the left and right centroid at the centre, per tile.
+
+        A common offset of both views cannot be told from a shift of the scene. A calibration
+        leaves one (its target's position is known to a pixel or so), different in each tile, and
+        a defocus scale multiplies it, which would warp the recovered image by depth.
+        """
+        offset_y = -self._centroids(-1).mean(dim=1)
+        offset_x = -self._centroids(-2).mean(dim=1)
+        shift_y = self._resize_matrix(self.size_px[0], 1.0, offset_y)
+        shift_x = self._resize_matrix(self.size_px[1], 1.0, offset_x)
+        shifted = shift_y[:, None] @ self.kernels @ shift_x[:, None].mT
+        return replace(self, kernels=_normalised(shifted))
+
     def scaled(self, scale: float, pixel_pitch: tuple[float, float] = (1.0, 1.0)) -> KernelGrid:
         """Kernels of a layer with defocus ``scale``, by exact area integration.
 
@@ -93,20 +107,36 @@ class KernelGrid:
 
     def disparity_px(self) -> Tensor:
         """Centroid of the left minus centroid of the right kernel along x, per tile: (P,)."""
-        columns = self.kernels.sum(dim=-2)
-        centroid = (columns * self._offsets(columns.shape[-1])).sum(-1) / columns.sum(-1)
+        centroid = self._centroids(-2)
         return centroid[:, 0] - centroid[:, 1]
+
+    def spectrum(self, fft_px: tuple[int, int]) -> Tensor:
+        """Fourier transforms with the kernels' centre at the origin: (P, V, n, m // 2 + 1)."""
+        height, width = self.size_px
+        placed = self.kernels.new_zeros(*self.kernels.shape[:2], *fft_px)
+        placed[..., :height, :width] = self.kernels
+        transform: Tensor = torch.fft.rfft2(
+            placed.roll((-(height // 2), -(width // 2)), dims=(-2, -1))
+        )
+        return transform
+
+    def _centroids(self, across: int) -> Tensor:
+        """Centroid along the axis that is left when ``across`` is summed out: (P, V)."""
+        profile = self.kernels.sum(dim=across)
+        return (profile * self._offsets(profile.shape[-1])).sum(-1) / profile.sum(-1)
 
     def _offsets(self, size: int) -> Tensor:
         kernels = self.kernels
         return torch.arange(size, device=kernels.device, dtype=kernels.dtype) - size // 2
 
-    def _resize_matrix(self, size: int, factor: float) -> Tensor:
-        """Overlap of each output pixel with each stretched input pixel: (out, in)."""
+    def _resize_matrix(self, size: int, factor: float, shift: Tensor | None = None) -> Tensor:
+        """Overlap of each output pixel with each stretched and shifted input pixel: (out, in)."""
         half_extent = size * factor / 2
         out_size = 2 * math.ceil(half_extent - 0.5) + 1
         out_edge = self._offsets(out_size)[:, None] - 0.5
         in_edge = (self._offsets(size)[None, :] - 0.5) * factor
+        if shift is not None:
+            in_edge = in_edge + shift[:, None, None]
         upper = torch.minimum(out_edge + 1, in_edge + factor)
         return (upper - torch.maximum(out_edge, in_edge)).clamp_min(0)
 
