@@ -168,16 +168,37 @@ class TileWindows:
 
     def gather(self, image: Tensor) -> Tensor:
         """Cut the edge-replicated image (C, H, W) into FFT windows (P, C, n, m)."""
-        padded = torch.nn.functional.pad(image[None], self._padding(), mode="replicate")[0]
-        return torch.stack(self._cut(padded))
+        return self.cut(self.pad(image))
 
     def gather_adjoint(self, windows: Tensor) -> Tensor:
         """Add windows (P, C, n, m) up and fold the replicated border back: (C, H, W)."""
+        padded = self.empty(windows)
+        self.cut_adjoint(windows, padded)
+        return self.fold(padded)
+
+    def pad(self, image: Tensor) -> Tensor:
+        """Replicate the edges of an image (C, H, W) so that all windows lie inside."""
+        return torch.nn.functional.pad(image[None], self._padding(), mode="replicate")[0]
+
+    def cut(self, padded: Tensor) -> Tensor:
+        """Windows (P, C, n, m) of a padded image."""
+        return torch.stack(self._views(padded))
+
+    def empty(self, like: Tensor) -> Tensor:
+        """A padded image of zeros with the channels of ``like`` (..., C, n, m)."""
         left, right, top, bottom = self._padding()
         height, width = self._rows.length, self._cols.length
-        padded = windows.new_zeros(windows.shape[1], top + height + bottom, left + width + right)
-        for target, window in zip(self._cut(padded), windows, strict=True):
+        return like.new_zeros(like.shape[-3], top + height + bottom, left + width + right)
+
+    def cut_adjoint(self, windows: Tensor, padded: Tensor) -> None:
+        """Add windows (P, C, n, m) to a padded image."""
+        for target, window in zip(self._views(padded), windows, strict=True):
             target += window
+
+    def fold(self, padded: Tensor) -> Tensor:
+        """Adjoint of :meth:`pad`: add the replicated border to the edges, in place."""
+        left, _, top, _ = self._padding()
+        height, width = self._rows.length, self._cols.length
         padded[:, top] += padded[:, :top].sum(1)
         padded[:, top + height - 1] += padded[:, top + height :].sum(1)
         rows = padded[:, top : top + height]
@@ -214,7 +235,7 @@ class TileWindows:
         top, bottom = self._rows.padding(self.margin[0], self.fft_px[0])
         return left, right, top, bottom
 
-    def _cut(self, padded: Tensor) -> list[Tensor]:
+    def _views(self, padded: Tensor) -> list[Tensor]:
         height, width = self.fft_px
         corners = [
             (
