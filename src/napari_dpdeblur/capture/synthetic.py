@@ -24,7 +24,7 @@ from napari_dpdeblur.capture.synthetic_lens import (
 from napari_dpdeblur.capture.synthetic_objects import scene_objects
 from napari_dpdeblur.capture.synthetic_shapes import Grid
 from napari_dpdeblur.errors import CaptureError
-from napari_dpdeblur.optics.blur import TiledBlur, TileLayout
+from napari_dpdeblur.optics import TiledBlur, TileLayout
 from napari_dpdeblur.optics.kernels import KernelGrid
 from napari_dpdeblur.optics.mpi import MultiplaneImage
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from napari_dpdeblur import __version__
-from napari_dpdeblur.cli import convert, demo, evaluate, fetch, info, render, simulate
+from napari_dpdeblur.cli import convert, demo, evaluate, fetch, fit, info, render, simulate
 from napari_dpdeblur.errors import DpDeblurError
 
 PROGRAM = "napari-dpdeblur"
@@ -15,7 +15,7 @@ BAD_INPUT_STATUS = 2
 INTERRUPTED_STATUS = 130
 
 # In the order of the help text. Each module offers add_parser(subparsers), which sets `run`.
-COMMANDS = (info, convert, simulate, render, evaluate, fetch, demo)
+COMMANDS = (info, convert, fit, simulate, render, evaluate, fetch, demo)
 
 
 def build_parser() -> argparse.ArgumentParser:

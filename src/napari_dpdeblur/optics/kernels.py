@@ -87,12 +87,16 @@ class KernelGrid:
         leaves one (its target's position is known to a pixel or so), different in each tile, and
         a defocus scale multiplies it, which would warp the recovered image by depth.
         """
-        offset_y = -self._centroids(-1).mean(dim=1)
-        offset_x = -self._centroids(-2).mean(dim=1)
-        shift_y = self._resize_matrix(self.size_px[0], 1.0, offset_y)
-        shift_x = self._resize_matrix(self.size_px[1], 1.0, offset_x)
-        shifted = shift_y[:, None] @ self.kernels @ shift_x[:, None].mT
-        return replace(self, kernels=_normalised(shifted))
+        height, width = self.size_px
+        kernels = self.kernels
+        freq_y = torch.fft.fftfreq(height, device=kernels.device, dtype=kernels.dtype)[:, None]
+        freq_x = torch.fft.rfftfreq(width, device=kernels.device, dtype=kernels.dtype)
+        offset_y, offset_x = (self._centroids(across).mean(1)[:, None, None] for across in (-1, -2))
+        turn = 2 * math.pi * (freq_y * offset_y + freq_x * offset_x)
+        phase = torch.polar(torch.ones_like(turn), turn)[:, None]
+        shifted = torch.fft.irfft2(torch.fft.rfft2(kernels) * phase, s=(height, width))
+        # interpolation may undershoot a little; light cannot be negative
+        return replace(self, kernels=_normalised(shifted.clamp_min(0)))
 
     def scaled(self, scale: float, pixel_pitch: tuple[float, float] = (1.0, 1.0)) -> KernelGrid:
         """Kernels of a layer with defocus ``scale``, by exact area integration.
@@ -129,14 +133,12 @@ class KernelGrid:
         kernels = self.kernels
         return torch.arange(size, device=kernels.device, dtype=kernels.dtype) - size // 2
 
-    def _resize_matrix(self, size: int, factor: float, shift: Tensor | None = None) -> Tensor:
-        """Overlap of each output pixel with each stretched and shifted input pixel: (out, in)."""
+    def _resize_matrix(self, size: int, factor: float) -> Tensor:
+        """Overlap of each output pixel with each stretched input pixel: (out, in)."""
         half_extent = size * factor / 2
         out_size = 2 * math.ceil(half_extent - 0.5) + 1
         out_edge = self._offsets(out_size)[:, None] - 0.5
         in_edge = (self._offsets(size)[None, :] - 0.5) * factor
-        if shift is not None:
-            in_edge = in_edge + shift[:, None, None]
         upper = torch.minimum(out_edge + 1, in_edge + factor)
         return (upper - torch.maximum(out_edge, in_edge)).clamp_min(0)
 
@@ -155,8 +157,6 @@ def _cropped(kernels: Tensor) -> Tensor:
 
 def _negligible_rim(profile: Tensor) -> int:
     """How many entries can be cut from both ends of profiles (P, V, K) without loss."""
-    if profile.is_meta:
-        return 0  # the meta device has shapes but no values to judge by
     mass = profile / profile.sum(-1, keepdim=True)
     folded = torch.maximum(mass.cumsum(-1), mass.flip(-1).cumsum(-1)).amax(dim=(0, 1))
     rim = int((folded < NEGLIGIBLE_MASS).sum())

@@ -1,0 +1,130 @@
+"""`fit`: the main job, from a capture and a calibration to a run folder."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from napari_dpdeblur.cli.arguments import (
+    add_capture_arguments,
+    add_json_argument,
+    add_output_argument,
+    open_given_capture,
+    print_result,
+)
+from napari_dpdeblur.cli.render import crop_argument
+from napari_dpdeblur.fit.settings import PRESETS, FitSettings
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.calibration import Calibration
+    from napari_dpdeblur.capture import DualPixelCapture
+    from napari_dpdeblur.cli.arguments import Subparsers
+    from napari_dpdeblur.fit import Checkpoint, FitEvent, FitResult
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser(
+        "fit",
+        help="recover the all-in-focus image and the defocus map of a capture",
+        description="Fit a multiplane image to one dual-pixel capture and write a run folder.",
+    )
+    add_capture_arguments(parser)
+    parser.add_argument(
+        "--calibration", type=Path, required=True, help="calibration file or folder"
+    )
+    add_output_argument(parser)
+    parser.add_argument("--preset", choices=PRESETS, help="standard when not given")
+    parser.add_argument("--settings", type=Path, metavar="FILE", help="YAML file with settings")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="where to compute")
+    parser.add_argument("--layers", type=int, metavar="N", help="layers of the multiplane image")
+    parser.add_argument(
+        "--crop", type=crop_argument, metavar="Y,X,H,W", help="part of the calibrated field to fit"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="go on from the checkpoint of an interrupted fit"
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace an earlier run in the output folder"
+    )
+    add_json_argument(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Check everything that can be checked quickly, then fit and write."""
+    from napari_dpdeblur.results import check_run_folder, write_run
+
+    settings = _settings(arguments)
+    check_run_folder(arguments.output, arguments.overwrite)
+    capture = open_given_capture(arguments)
+
+    from napari_dpdeblur.calibration import load_calibration
+    from napari_dpdeblur.fit import Checkpoint
+    from napari_dpdeblur.results.fit_record import record_of
+
+    calibration = load_calibration(arguments.calibration)
+    checkpoint = Checkpoint(checkpoint_path(arguments.output), arguments.resume)
+    result = fit_with_bar(capture, calibration, settings, arguments, checkpoint)
+    write_run(record_of(result), arguments.output, arguments.overwrite)
+    checkpoint.remove()
+    print_result(
+        {
+            "folder": str(arguments.output),
+            "layers": len(result.defocus_scales),
+            "back_scale": float(result.defocus_scales[0]),
+            "front_scale": float(result.defocus_scales[-1]),
+            "elapsed_s": result.provenance["elapsed_s"],
+        },
+        arguments.json,
+    )
+
+
+def checkpoint_path(output: Path) -> Path:
+    """Beside the run folder, which appears only when it is complete."""
+    output = Path(output)
+    return output.with_name(output.name + ".checkpoint")
+
+
+def _settings(arguments: argparse.Namespace) -> FitSettings:
+    settings = FitSettings.read(arguments.settings) if arguments.settings else FitSettings()
+    return settings.changed(
+        preset=arguments.preset, device=arguments.device, layers=arguments.layers
+    )
+
+
+def fit_with_bar(
+    capture: DualPixelCapture,
+    calibration: Calibration,
+    settings: FitSettings,
+    arguments: argparse.Namespace,
+    checkpoint: Checkpoint | None,
+) -> FitResult:
+    """Run the fit with a progress bar that shows the stage, the loss and the time left."""
+    from tqdm import tqdm
+
+    from napari_dpdeblur.fit import run_fit
+
+    layout = "{desc:<24}{percentage:3.0f}%|{bar}| {elapsed} {postfix}"
+    with tqdm(total=1.0, bar_format=layout, disable=arguments.json) as bar:
+
+        def show(event: FitEvent) -> None:
+            bar.n = event.fraction
+            bar.set_description_str(f"{event.stage} {event.step}/{event.total}", refresh=False)
+            bar.set_postfix_str(_postfix(event))
+
+        return run_fit(
+            capture,
+            calibration,
+            settings,
+            on_event=show,
+            crop=arguments.crop,
+            checkpoint=checkpoint,
+        )
+
+
+def _postfix(event: FitEvent) -> str:
+    losses = [f"loss {sum(event.losses.values()):.3g}"] if event.losses else []
+    left = [] if event.remaining_s is None else [f"{event.remaining_s:.0f} s left"]
+    return " ".join(losses + left)

@@ -1,0 +1,78 @@
+"""Evidence for each defocus scale at each pixel: how well the two views agree under it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import avg_pool2d, pad
+
+from napari_dpdeblur.optics import KernelGrid, TileLayout, TileWindows
+
+WHITENING = 5e-3  # C = sigma^2 |Phi|^2 of Eq. 4
+BLEND_PX = 8
+HIGH_PASS_PX = 4  # radius of the box whose double mean is taken off the residual
+AGGREGATION_PX = 2  # radius of the box over which squared residuals are averaged
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Cost (S, H, W) of each scale of ``scales`` (S,), which fall evenly; and the picture behind.
+
+    ``guide`` (H, W) is the mean of views and channels at the same, reduced resolution.
+    """
+
+    cost: Tensor
+    scales: Tensor
+    guide: Tensor
+
+    @property
+    def step(self) -> float:
+        """Distance between neighbouring scales."""
+        return float(self.scales[0] - self.scales[1])
+
+
+def collect_evidence(
+    views: Tensor,
+    kernels: KernelGrid,
+    layout: TileLayout,
+    scales: Tensor,
+    pixel_pitch: tuple[float, float],
+    correct_bias: bool = True,
+) -> Generator[None, None, Evidence]:
+    """Squared difference of the cross-blurred views, per scale; yields after each scale.
+
+    For each scale d, R_d = (K_r I_l - K_l I_r) / sqrt(|K_l|^2 + |K_r|^2 + C), the first term of
+    Eq. 4 as a whitened residual, which vanishes at the true d. ``views`` (2, C, H, W) are sampled
+    with pixels of ``pixel_pitch`` calibrated pixels.
+    """
+    grids = [kernels.scaled(float(scale), pixel_pitch) for scale in scales]
+    reach = max(max(grid.size_px) for grid in grids) // 2 + BLEND_PX
+    windows = TileWindows.of(layout, (reach, reach), BLEND_PX, views)
+    left, right = (torch.fft.rfft2(windows.gather(view)) for view in views)
+    cost = views.new_empty(len(grids), *views.shape[-2:])
+    for grid, out in zip(grids, cost, strict=True):
+        spectrum = grid.spectrum(windows.fft_px)
+        power = spectrum.abs().square().sum(1)
+        cross = spectrum[:, 1:] * left - spectrum[:, :1] * right
+        whitened = torch.fft.irfft2(cross / (power + WHITENING).sqrt()[:, None], s=windows.fft_px)
+        residual = torch.zeros_like(views[0])
+        windows.scatter(whitened, residual)
+        # A difference in brightness (vignetting that is left) says nothing about defocus.
+        residual -= box_mean(box_mean(residual, HIGH_PASS_PX), HIGH_PASS_PX)
+        torch.sum(box_mean(residual.square(), AGGREGATION_PX), 0, out=out)
+        if correct_bias:
+            # White noise keeps this share of its power in R_d; without the division small blur
+            # costs more than it should.
+            out /= (power / (power + WHITENING)).mean()
+        yield
+    return Evidence(cost, scales, views.mean((0, 1)))
+
+
+def box_mean(images: Tensor, radius: int) -> Tensor:
+    """Mean over (2 radius + 1)^2 pixels, edge-replicated, of the last two dimensions."""
+    flat = images.reshape(-1, 1, *images.shape[-2:])
+    padded = pad(flat, (radius,) * 4, mode="replicate")
+    return avg_pool2d(padded, 2 * radius + 1, stride=1).reshape(images.shape)

@@ -1,0 +1,107 @@
+"""fit(): a capture and a calibration in, events on the way, a FitResult at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from napari_dpdeblur.errors import FitError
+from napari_dpdeblur.fit import stages
+from napari_dpdeblur.fit.checkpoint import Checkpoint, FitState
+from napari_dpdeblur.fit.control import FitControl
+from napari_dpdeblur.fit.device import is_out_of_memory, release_memory, resolve_device
+from napari_dpdeblur.fit.events import Clock, FitEvent, FitResult
+from napari_dpdeblur.fit.finish import finished, signature
+from napari_dpdeblur.fit.job import Job
+from napari_dpdeblur.fit.paper_preset import optimised
+from napari_dpdeblur.fit.problem import Crop, pose_problem
+from napari_dpdeblur.fit.settings import FitSettings
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.calibration import Calibration
+    from napari_dpdeblur.capture import DualPixelCapture
+
+# What comes after the search, and the share of the time that each stage takes.
+SOLVERS = {"preview": stages.preview, "standard": stages.standard, "paper": optimised}
+SHARES = {
+    "preview": {"evidence": 45.0, "defocus map": 25.0, "image": 30.0},
+    "standard": {"evidence": 15.0, "defocus map": 10.0, "start": 10.0, "image": 65.0},
+    "paper": {"evidence": 0.5, "defocus map": 0.5, "optimise": 99.0},
+}
+
+
+def fit(
+    capture: DualPixelCapture,
+    calibration: Calibration,
+    settings: FitSettings | None = None,
+    *,
+    crop: Crop | None = None,
+    control: FitControl | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Generator[FitEvent, None, FitResult]:
+    """Fit a multiplane image to one dual-pixel capture.
+
+    A generator: yields a :class:`FitEvent` after every step and returns a :class:`FitResult`.
+    ``crop`` is (top, left, height, width) in the calibrated field. ``control`` pauses or cancels
+    from another thread, within a second; ``checkpoint`` saves the state and goes on from it.
+    """
+    settings = settings or FitSettings()
+    device = resolve_device(settings.device)
+    try:
+        with _threads(settings.threads):
+            problem = pose_problem(capture, calibration, settings, device, crop)
+            name = signature(capture, calibration, settings, crop)
+            state = checkpoint.load(name, device) if checkpoint else FitState()
+            clock = Clock(SHARES[settings.preset])
+            job = Job(problem, settings, clock, control or FitControl(), name, checkpoint, state)
+            search = yield from stages.search_defocus(job, capture.name)
+            solution = yield from SOLVERS[settings.preset](job, search)
+            return finished(job, solution, capture, calibration, crop)
+    except (RuntimeError, MemoryError) as error:
+        raise _as_fit_error(error, device) from error
+    finally:
+        release_memory(device)
+
+
+def run_fit(
+    capture: DualPixelCapture,
+    calibration: Calibration,
+    settings: FitSettings | None = None,
+    *,
+    on_event: Callable[[FitEvent], None] = lambda event: None,
+    **options: Any,
+) -> FitResult:
+    """Run a fit to its end and return the result; ``on_event`` sees each event."""
+    events = fit(capture, calibration, settings, **options)
+    while True:
+        try:
+            on_event(next(events))
+        except StopIteration as end:
+            result: FitResult = end.value
+            return result
+
+
+@contextmanager
+def _threads(threads: int | None) -> Generator[None, None, None]:
+    """Limit torch's threads for the duration of a fit."""
+    before = torch.get_num_threads()
+    if threads:
+        torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _as_fit_error(error: BaseException, device: torch.device) -> FitError:
+    """Torch raises RuntimeErrors, which the threads of a window swallow."""
+    if is_out_of_memory(error):
+        return FitError(
+            f"The fit ran out of memory on {device.type}; fit a crop, use fewer layers or choose "
+            "the device cpu."
+        )
+    reason = (str(error) or type(error).__name__).splitlines()[0]
+    return FitError(f"The fit failed on {device.type}: {reason}")

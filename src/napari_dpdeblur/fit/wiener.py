@@ -1,0 +1,50 @@
+"""The all-in-focus image of the closed form: two-view Wiener images, joined by the defocus map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from napari_dpdeblur.fit.layers import layer_weights
+from napari_dpdeblur.fit.problem import FitProblem
+from napari_dpdeblur.optics import TileWindows
+
+NOISE_TO_SIGNAL = 1e-2
+BLEND_PX = 16
+EXTRA_REACH_PX = 8
+
+
+def wiener_images(problem: FitProblem, defocus_map: Tensor, scales: Tensor) -> Iterator[Tensor]:
+    """Deconvolve at each scale (supplement, Eq. 13) and interpolate between scales.
+
+    Yields the image (C, h, w) as it grows; the last one is complete.
+    ``defocus_map`` (h, w) is on the grid of the views, ``scales`` (S,) fall evenly.
+    """
+    views = problem.views
+    image = torch.zeros_like(views[0])
+    weights = layer_weights(defocus_map, scales)
+    for scale, weight in zip(scales, weights, strict=True):
+        if bool(weight.any()):
+            image += weight * _deconvolved(problem, float(scale))
+        yield image
+
+
+def _deconvolved(problem: FitProblem, scale: float) -> Tensor:
+    """The image if all of it had this defocus."""
+    views = problem.views
+    grid = problem.kernels.scaled(scale, problem.pixel_pitch)
+    margin = tuple(size // 2 + EXTRA_REACH_PX for size in grid.size_px)
+    windows = TileWindows.of(problem.layout, (margin[0], margin[1]), BLEND_PX, views)
+    spectrum = grid.spectrum(windows.fft_px)
+    left, right = (torch.fft.rfft2(windows.gather(view)) for view in views)
+    power = spectrum.abs().square().sum(1)
+    # the mean is known exactly, it needs no regularisation
+    floor = torch.full_like(power, NOISE_TO_SIGNAL)
+    floor[..., 0, 0] = 0
+    matched = spectrum[:, :1].conj() * left + spectrum[:, 1:].conj() * right
+    sharp = torch.fft.irfft2(matched / (power + floor)[:, None], s=windows.fft_px)
+    out = torch.zeros_like(views[0])
+    windows.scatter(sharp, out)
+    return out
