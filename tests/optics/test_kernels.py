@@ -130,13 +130,19 @@ def test_disparity_of_the_published_kernels(published_kernels: KernelGrid) -> No
     assert float((disparity - disparity.mean()).abs().max()) < 1
 
 
-def test_centred_kernels_keep_their_disparity(random_kernels: Kernels) -> None:
-    inner = random_kernels(2, 2, 9).kernels
-    grid = KernelGrid(torch.nn.functional.pad(inner, (5, 1, 2, 4)), 2, 2)
-    centred = grid.centred()
-    torch.testing.assert_close(centred.disparity_px(), grid.disparity_px())
-    assert _centroid_px(grid).mean(dim=1).abs().max() > 1
-    assert _centroid_px(centred).mean(dim=1).abs().max() < 1e-9
+def _spots(positions_px: list[tuple[float, float]]) -> Tensor:
+    """Smooth spots at (row, column) offsets from the centre of 31 px kernels: (1, V, 31, 31)."""
+    offsets = torch.arange(31, dtype=torch.float64) - 15
+    profiles = [[torch.exp(-((offsets - p) ** 2) / 8) for p in spot] for spot in positions_px]
+    kernels = torch.stack([torch.outer(y, x) for y, x in profiles])[None]
+    return kernels / kernels.sum(dim=(-2, -1), keepdim=True)
+
+
+def test_centred_kernels_keep_their_disparity() -> None:
+    centred = KernelGrid(_spots([(1.4, -1.7), (0.6, 4.3)]), 1, 1).centred()
+    expected = _spots([(0.4, -3.0), (-0.4, 3.0)])
+    torch.testing.assert_close(centred.kernels, expected, rtol=0, atol=1e-5)
+    assert float(centred.disparity_px()) == pytest.approx(-6, abs=1e-3)
 
 
 def test_select_keeps_the_named_tiles(random_kernels: Kernels) -> None:
@@ -150,4 +156,3 @@ def test_conversion_of_device_and_precision(random_kernels: Kernels) -> None:
     grid = random_kernels(1, 1)
     assert grid.to(dtype=torch.float32).kernels.dtype == torch.float32
     assert grid.to(device="meta").kernels.is_meta
-    assert grid.to(device="meta").scaled(0.7).kernels.is_meta

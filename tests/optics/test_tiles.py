@@ -50,3 +50,10 @@ def test_windows_are_cut_from_the_edge_replicated_image() -> None:
     replicated = torch.nn.functional.pad(image[None], (1, 1, 1, 1), mode="replicate")[0, 0]
     assert torch.equal(first[:6, :5], replicated[:, :5])
     assert torch.equal(second[:6, :5], replicated[:, 3:8])
+
+
+@pytest.mark.parametrize(("kernel_px", "fft_px"), [(81, 256), (53, 224), (33, 200), (7, 192)])
+def test_windows_have_sizes_that_an_fft_likes(kernel_px: int, fft_px: int) -> None:
+    layout = TileLayout.regular(168, 336, 1, 2)
+    margin = (kernel_px // 2, kernel_px // 2)
+    assert TileWindows.of(layout, margin, 0, torch.zeros(())).fft_px == (fft_px, fft_px)

@@ -8,7 +8,6 @@ from functools import lru_cache
 from itertools import pairwise
 
 import torch
-from scipy.fft import next_fast_len
 from torch import Tensor
 
 
@@ -257,4 +256,19 @@ class TileWindows:
 
 @lru_cache(maxsize=512)
 def _fast_length(length: int) -> int:
-    return int(next_fast_len(length, real=True))
+    """The next multiple of 8 without a prime factor above 7.
+
+    FFT libraries vectorise over powers of two: 224 takes half the time of 225, and 256 less than
+    250.
+    """
+    candidate = -(-length // 8) * 8
+    while _without_small_factors(candidate) > 1:
+        candidate += 8
+    return candidate
+
+
+def _without_small_factors(number: int) -> int:
+    for prime in (2, 3, 5, 7):
+        while number % prime == 0:
+            number //= prime
+    return number
