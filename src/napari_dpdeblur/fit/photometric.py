@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.fit.losses import CHARBONNIER_SCALE
+from napari_dpdeblur.fit.variation import channel_sum
 from napari_dpdeblur.optics import TiledBlur
 
 
@@ -101,7 +102,7 @@ class Photometric:
         if self.data_weight:
             channels, unit = len(color), self.data_weight / CHARBONNIER_SCALE
             color_gradient[index].addcmul_(sharp[:channels], alpha, value=unit)
-            pull = (sharp[:channels] * color).sum(0, keepdim=True).add_(sharp[channels])
+            pull = channel_sum(sharp[:channels] * color, 0).add_(sharp[channels])
             alpha_gradient[index].add_(pull, alpha=unit)
         if self.auxiliary_weight:
             unit = self.auxiliary_weight / CHARBONNIER_SCALE
@@ -158,7 +159,7 @@ class _Strip:
         error.mul_(shown).div_(root)
         if layer.opaque:
             self.back_gradient.add_(error, alpha=self.auxiliary_unit)
-        excess = root.sub_(CHARBONNIER_SCALE).sum(1)
+        excess = channel_sum(root.sub_(CHARBONNIER_SCALE), 1)
         return self.auxiliary_unit * torch.dot(excess.view(-1), shown.reshape(-1))
 
     def _residual(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -166,7 +167,7 @@ class _Strip:
         error = self.rendered.sub_(self.views)
         root = (error.square() - self.rendered_bias).add_(CHARBONNIER_SCALE**2).sqrt_()
         slope = error.div_(root)
-        bias_slope = root.reciprocal().sum(1, keepdim=True).mul_(-0.5)
+        bias_slope = channel_sum(root.reciprocal(), 1).mul_(-0.5)
         return self.data_unit * root.sub_(CHARBONNIER_SCALE).sum(), slope, bias_slope
 
     def _back_to_front(self, slope: Tensor, bias_slope: Tensor) -> None:
@@ -175,7 +176,7 @@ class _Strip:
         for i, layer in enumerate(self.layers):
             clear = self.clear[-1 - i]
             layer_bias = bias_slope * self.bias[i]
-            seen = (slope * layer.premultiplied).sum(1, keepdim=True)
+            seen = channel_sum(slope * layer.premultiplied, 1)
             if layer.opaque:
                 self.back_gradient.addcmul_(slope, clear, value=self.data_unit)
                 behind.add_(seen).add_(layer_bias)

@@ -18,7 +18,7 @@ from napari_dpdeblur.fit.losses import (
     ROOT_FLOOR,
     LossWeights,
 )
-from napari_dpdeblur.fit.variation import GRADIENT_UNIT, VARIANCE_UNIT, LocalVariance
+from napari_dpdeblur.fit.variation import GRADIENT_UNIT, VARIANCE_UNIT, LocalVariance, channel_sum
 
 OVERLAP_ROWS = 2
 
@@ -95,7 +95,7 @@ class _Strip:
         for shown, color in zip(self.shown, self.color, strict=True):
             sharp.addcmul_(shown, color)
         variance = LocalVariance(sharp)
-        argument = variance.value.sum(0).mul_(self.color_unit)
+        argument = channel_sum(variance.value, 0)[0].mul_(self.color_unit)
         weight = _edge_weight(argument)
         if not self.intensity_weight:
             return argument.new_zeros(()), weight
@@ -104,13 +104,14 @@ class _Strip:
         gradient.mul_(self.intensity_weight * GRADIENT_UNIT * self.color_unit / 2)
         for i, shown in enumerate(self.shown):
             color_gradient[i].addcmul_(gradient, shown[self.local])
-            shown_gradient[i] += (gradient * self.color[i, :, self.local]).sum(0)
+            shown_gradient[i] += channel_sum(gradient * self.color[i, :, self.local], 0)[0]
         return self.intensity_weight * self._sum(root.sub_(1), weight), weight
 
     def _layers(self, color_gradient: Tensor) -> Tensor:
         """Smoothness of the layers' colours, weighted by their transmittance."""
         variances = [LocalVariance(color) for color in self.color]
-        roots = [v.value.sum(0).mul_(self.color_unit).add_(1).sqrt_() for v in variances]
+        sums = [channel_sum(variance.value, 0)[0] for variance in variances]
+        roots = [total.mul_(self.color_unit).add_(1).sqrt_() for total in sums]
         joint = torch.zeros_like(roots[0])
         for shown, root in zip(self.shown, roots, strict=True):
             joint.addcmul_(shown, root).sub_(shown)

@@ -41,6 +41,11 @@ class LocalVariance:
         return means.add_(_divergence(flow, -1), alpha=0.25)
 
 
+def channel_sum(values: Tensor, dim: int) -> Tensor:
+    """Sum over a dimension that stays, of size 1; a single channel is not copied."""
+    return values if values.shape[dim] == 1 else values.sum(dim, keepdim=True)
+
+
 def _before(padded: Tensor, dim: int) -> Tensor:
     return padded.narrow(dim, 0, padded.shape[dim] - 1)
 
