@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ import torch
 from scipy.ndimage import convolve
 from torch import Tensor
 
+from napari_dpdeblur.calibration import load_calibration
+from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fit import losses
 from napari_dpdeblur.fit.losses import LossTerms, LossWeights
@@ -20,6 +23,10 @@ PUBLISHED_TERMS = {
     "alpha_smoothness": 5710.6477,
     "entropy": 55.658125,
 }
+
+
+# Mean over the layers, which the uniform start shows equally (reference/README.md).
+MEAN_BIAS_OF_SCENE_005 = 9.734327e-06
 
 
 def _evaluate(tile: Any, color_logits: Tensor, alpha_logits: Tensor) -> LossTerms:
@@ -49,6 +56,18 @@ def test_gradient_agrees_with_the_published_implementation(published_tile: Any) 
     for gradient, published in ((color, tile.color_gradient), (alpha, tile.alpha_gradient)):
         error = torch.linalg.norm(gradient - published) / torch.linalg.norm(published)
         assert error < 2e-7  # the figures are stored in float32
+
+
+def test_whole_scene_at_the_uniform_start(pixel4_data: Path) -> None:
+    # Equal colours render to themselves whatever the kernels; only their bias is needed.
+    folder = pixel4_data / "pixel4"
+    capture = open_capture(folder / "005_left.png")
+    views = torch.from_numpy(load_calibration(folder).prepare(capture)).double()
+    views /= views.max()
+    mean = views.mean()
+    bias = torch.tensor(MEAN_BIAS_OF_SCENE_005).expand_as(views)
+    data = losses.data(mean.expand_as(views), views, bias, 0.5 / float(mean))
+    assert 2.5e4 * float(data) == pytest.approx(23010.94, rel=1e-6)
 
 
 def test_local_variance_is_that_of_a_gaussian_window() -> None:
