@@ -47,7 +47,7 @@ class AutogradObjective(Objective):
         self, color_logits: Tensor, alpha_logits: Tensor
     ) -> tuple[LossTerms, Tensor, Tensor]:
         logits = [color_logits.detach().requires_grad_(), alpha_logits.detach().requires_grad_()]
-        alpha = opaque_behind(logits[1].sigmoid())
+        alpha = opaque_behind(logits[1].sigmoid().clone())
         terms = losses.evaluate(logits[0].sigmoid(), alpha, *self._inputs)
         color_gradient, alpha_gradient = torch.autograd.grad(terms.total, logits)
         return terms, color_gradient, alpha_gradient
