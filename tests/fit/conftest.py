@@ -1,8 +1,10 @@
-"""Fixtures of the fit's tests: the figures of the published implementation."""
+"""Fixtures of the fit's tests: published figures, and synthetic scenes that are known exactly."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,15 @@ import pytest
 import torch
 from torch import Tensor
 
+from napari_dpdeblur.calibration import Calibration
+from napari_dpdeblur.calibration.synthetic import synthetic_calibration
+from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.capture.synthetic import (
+    SyntheticScene,
+    default_tiles,
+    render_capture,
+    synthetic_scene,
+)
 from napari_dpdeblur.optics import KernelGrid, TiledBlur, TileLayout
 
 
@@ -55,3 +66,26 @@ def published_tile(pixel4_data: Path) -> PublishedTile:
         all_in_focus=arrays["all_in_focus"],
         defocus_map=arrays["defocus_map"],
     )
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A scene, what a camera without vignetting makes of it, and the camera's calibration."""
+
+    scene: SyntheticScene
+    capture: DualPixelCapture
+    calibration: Calibration
+
+
+@pytest.fixture(scope="session")
+def simulated() -> Callable[..., Simulated]:
+    """``simulated(height, width, **options of the scene)``; the same call gives the same object."""
+
+    @lru_cache
+    def of(height: int, width: int, pixel_aspect: int = 1, **options: int) -> Simulated:
+        scene = synthetic_scene(height, width, **options)
+        lens = synthetic_calibration(height, width, *default_tiles(height, width))
+        capture = render_capture(scene, pixel_aspect=pixel_aspect)
+        return Simulated(scene, capture, replace(lens, vignetting=None))
+
+    return of
