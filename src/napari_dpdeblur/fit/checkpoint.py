@@ -43,7 +43,8 @@ class Checkpoint:
         if not self._resume or not self.path.exists():
             return FitState()
         try:
-            with np.load(self.path, allow_pickle=False) as saved:
+            # numpy leaves a file open that it cannot read
+            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
                 header = json.loads(str(saved["header"]))
                 tensors = {
                     name.removeprefix("tensor_"): torch.from_numpy(saved[name]).to(device)
