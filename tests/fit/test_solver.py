@@ -24,13 +24,10 @@ from napari_dpdeblur.fit import (
     fit,
     run_fit,
 )
+from napari_dpdeblur.fit.solver import SHARES
 
 PREVIEW_PX = 320
-STAGES = {
-    "preview": ["evidence", "defocus map", "image"],
-    "standard": ["evidence", "defocus map", "start", "image"],
-    "paper": ["evidence", "defocus map", "optimise"],
-}
+STAGES = {preset: list(shares) for preset, shares in SHARES.items()}
 
 
 @pytest.fixture(autouse=True)
