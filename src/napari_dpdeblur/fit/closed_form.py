@@ -12,7 +12,7 @@ from torch import Tensor
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fit.defocus import Estimate, local_estimate, propagate
 from napari_dpdeblur.fit.evidence import Evidence, collect_evidence
-from napari_dpdeblur.fit.problem import FitProblem, resample
+from napari_dpdeblur.fit.problem import FitProblem, area_resample, resample
 
 SEARCH_RANGE = (1.7, 0.05)
 SEARCH_SCALES = 34
@@ -29,10 +29,15 @@ _Returned = TypeVar("_Returned")
 
 @dataclass(frozen=True)
 class DefocusSearch:
-    """Defocus map and confidence, 0 to 1, of the search: (h, w) at its reduced resolution."""
+    """Estimates of single pixels and the map (h, w) spread from them, at reduced resolution."""
 
+    estimate: Estimate
     defocus_map: Tensor
-    confidence: Tensor
+
+    @property
+    def confidence(self) -> Tensor:
+        """How much each pixel says itself about its defocus, 0 to 1: (h, w)."""
+        return self.estimate.confidence
 
 
 def returned(steps: Generator[object, None, _Returned]) -> _Returned:
@@ -108,7 +113,23 @@ def propagated(
     values = estimate.centre
     for values in propagate(estimate, evidence.guide, smoothness):
         yield values
-    return DefocusSearch(values, estimate.confidence)
+    return DefocusSearch(estimate, values)
+
+
+def with_sharp_edges(
+    search: DefocusSearch, sharp: Tensor, smoothness: float
+) -> Generator[Tensor, None, DefocusSearch]:
+    """Spread the estimates again up to the edges of a sharp image (C, h, w) of any size.
+
+    In the captured views an edge is as wide as its blur, and so is the doubt where the map may
+    step; in a first all-in-focus image it is where it belongs.
+    """
+    height, width = search.defocus_map.shape
+    guide = area_resample(sharp.mean(0).clamp_min(0), (height, width))
+    values = search.defocus_map
+    for values in propagate(search.estimate, guide, smoothness):
+        yield values
+    return replace(search, defocus_map=values)
 
 
 def automatic_range(defocus_map: Tensor) -> tuple[float, float]:

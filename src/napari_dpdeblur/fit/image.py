@@ -13,7 +13,7 @@ from napari_dpdeblur.fit.problem import FitProblem
 from napari_dpdeblur.optics import TiledBlur, TileLayout
 from napari_dpdeblur.optics.mpi import visibility
 
-SMOOTHNESS = 2e-3  # weight of total variation against squared error, mean intensity 0.5
+SMOOTHNESS = 1e-3  # weight of total variation against squared error, mean intensity 0.5
 FREE_STEP = 0.02  # intensity step from which on neighbours may differ freely
 NEGLIGIBLE_LIGHT = 2e-3  # a layer that gives a tile less light than this is left out there
 DATA_DIAGONAL = 0.3  # typical diagonal of the data term, for the preconditioner

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, interpolate, pad
+from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, interpolate, pad
 
 from napari_dpdeblur.errors import CalibrationError, FitError
 from napari_dpdeblur.optics import KernelGrid, TileLayout
@@ -72,6 +72,12 @@ def resample(images: Tensor, shape: tuple[int, int]) -> Tensor:
     flat = images.reshape(1, -1, *images.shape[-2:])
     larger = interpolate(flat, size=shape, mode="bilinear", align_corners=False)
     return larger.reshape(*images.shape[:-2], *shape)
+
+
+def area_resample(images: Tensor, shape: tuple[int, int]) -> Tensor:
+    """Means over the areas of the new pixels, of images (..., h, w) with more of them."""
+    flat = images.reshape(1, -1, *images.shape[-2:])
+    return adaptive_avg_pool2d(flat, shape).reshape(*images.shape[:-2], *shape)
 
 
 def reduce_images(images: Tensor, rows: int, cols: int) -> Tensor:

@@ -22,12 +22,12 @@ class _Model(BaseModel):
 class Weights(_Model):
     """Weights of the terms of the objective, in the paper's unit; 0 switches a term off."""
 
-    data: float = Field(2.5e4, ge=0, description="Error of the rendered views (Eq. 6).")
-    auxiliary: float = Field(2.5e4, ge=0, description="Error of each layer by itself (Eq. 8).")
-    intensity: float = Field(30.0, ge=0, description="Smoothness of the colours (Eq. 10).")
-    alpha: float = Field(7.5e4, ge=0, description="Smoothness of the layers' shapes (Eq. 11).")
+    data: float = Field(2.5e4, ge=0, description="Error of the rendered views (Eq. 7).")
+    auxiliary: float = Field(2.5e4, ge=0, description="Error of each layer by itself (Eq. 9).")
+    intensity: float = Field(30.0, ge=0, description="Smoothness of the colours (Eq. 11).")
+    alpha: float = Field(7.5e4, ge=0, description="Smoothness of the layers' shapes (Eq. 12).")
     entropy: float = Field(
-        30.0, ge=0, description="Concentration of a pixel on few layers (Eq. 12), before / ln N."
+        30.0, ge=0, description="Concentration of a pixel on few layers (Eq. 13), before / ln N."
     )
 
 
@@ -58,7 +58,7 @@ class FitSettings(_Model):
         32, ge=0, le=512, description="Width of the blending between tiles, in pixels; 0: none."
     )
     image_rounds: int = Field(
-        3, ge=1, le=50, description="Re-weighting rounds of the image (standard)."
+        2, ge=1, le=50, description="Re-weighting rounds of the image (standard)."
     )
     image_steps: int = Field(
         6, ge=1, le=500, description="Conjugate-gradient steps in each round (standard)."

@@ -28,7 +28,14 @@ if TYPE_CHECKING:
 SOLVERS = {"preview": stages.preview, "standard": stages.standard, "paper": optimised}
 SHARES = {
     "preview": {"evidence": 45.0, "defocus map": 25.0, "image": 30.0},
-    "standard": {"evidence": 15.0, "defocus map": 10.0, "start": 10.0, "image": 65.0},
+    "standard": {
+        "evidence": 15.0,
+        "defocus map": 6.0,
+        "start": 5.0,
+        "edges": 6.0,
+        "deblur": 12.0,
+        "image": 56.0,
+    },
     "paper": {"evidence": 0.5, "defocus map": 0.5, "optimise": 99.0},
 }
 

@@ -13,7 +13,7 @@ from napari_dpdeblur.optics import TileWindows
 
 NOISE_TO_SIGNAL = 1e-2
 BLEND_PX = 16
-EXTRA_REACH_PX = 8
+EXTRA_REACH_PX = 32  # an inverse filter is longer than the filter
 
 
 def wiener_images(problem: FitProblem, defocus_map: Tensor, scales: Tensor) -> Iterator[Tensor]:
