@@ -92,7 +92,8 @@ def _check_not_swapped(
 ) -> Generator[None, None, None]:
     """Raise FitError when the views explain each other better the other way round."""
     swapped = replace(coarse, views=coarse.views.flip(0))
-    chosen = torch.linspace(0, len(evidence.scales) - 1, SWAP_TEST_SCALES).round().long().tolist()
+    last, parts = len(evidence.scales) - 1, SWAP_TEST_SCALES - 1
+    chosen = [round(last * i / parts) for i in range(SWAP_TEST_SCALES)]
     other = yield from _collect(swapped, evidence.scales[chosen], bias=True)
     as_given = float(evidence.cost[chosen].amin(0).mean())
     if float(other.cost.amin(0).mean()) < SWAPPED_COST * as_given:

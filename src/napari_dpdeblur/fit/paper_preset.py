@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 
 import torch
@@ -22,7 +23,7 @@ SHOW_EVERY = 10
 
 def loss_weights(weights: Weights, layers: int) -> LossWeights:
     """Weights in the paper's unit: the entropy's is divided by ln N."""
-    per_layer = weights.entropy / float(torch.tensor(float(layers)).log())
+    per_layer = weights.entropy / math.log(layers)
     return LossWeights(weights.data, weights.auxiliary, weights.intensity, weights.alpha, per_layer)
 
 
