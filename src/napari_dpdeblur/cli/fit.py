@@ -125,6 +125,7 @@ def fit_with_bar(
 
 
 def _postfix(event: FitEvent) -> str:
-    losses = [f"loss {sum(event.losses.values()):.3g}"] if event.losses else []
+    total = event.losses.get("total", sum(event.losses.values()))
+    losses = [f"loss {total:.3g}"] if event.losses else []
     left = [] if event.remaining_s is None else [f"{event.remaining_s:.0f} s left"]
     return " ".join(losses + left)

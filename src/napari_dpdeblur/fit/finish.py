@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 GUIDED_RADIUS_PX = 16
 GUIDED_EPSILON = 1e-3
 BILATERAL_SIGMA_PX = 3.0
-BILATERAL_RANGE = 0.05  # at a mean intensity of 0.5
 
 
 def signature(
@@ -57,7 +56,7 @@ def finished(
         defocus_map = guided_filter(guide, defocus_map, GUIDED_RADIUS_PX, GUIDED_EPSILON)
     all_in_focus = _array(problem.enlarged(image))
     if settings.smooth_image:
-        all_in_focus = bilateral_filter(all_in_focus)
+        all_in_focus = bilateral_filter(all_in_focus, settings.smooth_image)
     mpi = MultiplaneImage(
         problem.enlarged(solution.color).cpu() / unit,
         problem.enlarged(solution.alpha).cpu(),
@@ -88,10 +87,10 @@ def guided_filter(guide: Tensor, values: Tensor, radius: int, epsilon: float) ->
     return box_mean(slope, radius) * guide + box_mean(offset, radius)
 
 
-def bilateral_filter(image: FloatArray) -> FloatArray:
+def bilateral_filter(image: FloatArray, intensity_range: float) -> FloatArray:
     """The published last step: smooth an image (C, H, W) of mean 0.5 within its edges."""
     planes = [
-        cv2.bilateralFilter(plane, d=-1, sigmaColor=BILATERAL_RANGE, sigmaSpace=BILATERAL_SIGMA_PX)
+        cv2.bilateralFilter(plane, d=-1, sigmaColor=intensity_range, sigmaSpace=BILATERAL_SIGMA_PX)
         for plane in image
     ]
     return np.stack(planes).astype(np.float32)

@@ -67,8 +67,12 @@ class FitSettings(_Model):
     guided_filter: bool = Field(
         False, description="Sharpen the edges of the defocus map with a guided filter."
     )
-    smooth_image: bool = Field(
-        False, description="Smooth the image at the end with the published bilateral filter."
+    smooth_image: float = Field(
+        0.03,
+        ge=0,
+        le=1,
+        description="Intensity range of the bilateral filter that smooths the image at the end, "
+        "at a mean intensity of 0.5 (the paper: 0.05); 0: none.",
     )
     device: Literal["auto", "cpu", "cuda", "mps"] = Field(
         "auto", description="Where to compute; auto takes an accelerator where there is one."
