@@ -75,6 +75,7 @@ class Checkpoint:
         arrays = {f"tensor_{name}": t.detach().cpu().numpy() for name, t in state.tensors.items()}
         partial = self.path.with_name(self.path.name + ".partial")
         try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             with partial.open("wb") as file:
                 np.savez(file, header=json.dumps(header), **arrays)  # type: ignore[arg-type]
                 file.flush()
