@@ -62,6 +62,10 @@ def _map_smoothness(job: Job) -> float:
     return job.settings.weights.alpha / PUBLISHED.alpha
 
 
+def _image_smoothness(job: Job) -> float:
+    return job.settings.weights.intensity / PUBLISHED.intensity
+
+
 def _save_search(job: Job, stage: str, search: DefocusSearch) -> None:
     estimate = search.estimate
     job.save(
@@ -90,7 +94,8 @@ def closed_form_image(
     scales = closed_form.search_scales(problem, WIENER_SCALES)
     defocus_map = closed_form.on_grid_of(problem, search.defocus_map)
     image = torch.zeros_like(problem.views[0])
-    for step, image in enumerate(wiener_images(problem, defocus_map, scales), start=1):
+    images = wiener_images(problem, defocus_map, scales, _image_smoothness(job))
+    for step, image in enumerate(images, start=1):
         yield job.event(stage, step, WIENER_SCALES, image=image)
     job.clock.end_stage(stage)
     return image.clamp_min(0)
@@ -118,8 +123,11 @@ def standard(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, Solut
     if start is None:
         start = yield from closed_form_image(job, "deblur", job.problem, search)
         job.save("deblur", 1, start=start)
-    image = yield from _rendered_image(job, start, shapes, scales)
-    return _solution(job, start + RELAXATION * (image - start), shapes, scales, search)
+    image = start
+    if job.settings.weights.data:
+        rendered = yield from _rendered_image(job, start, shapes, scales)
+        image = start + RELAXATION * (rendered - start)
+    return _solution(job, image, shapes, scales, search)
 
 
 def _with_sharp_edges(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, DefocusSearch]:
@@ -140,7 +148,7 @@ def _rendered_image(
     problem, settings = job.problem, job.settings
     image = job.state.tensors.get("image", start)
     renderer = LayeredRenderer(problem, scales, shapes, settings.blend_px, job.control.check)
-    strength = SMOOTHNESS * settings.weights.intensity / PUBLISHED.intensity
+    strength = SMOOTHNESS * _image_smoothness(job)
     total = settings.image_rounds * settings.image_steps
     for done in range(job.done("image"), settings.image_rounds):
         rounds = sharpen_round(
