@@ -12,13 +12,14 @@ from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fit import stages
 from napari_dpdeblur.fit.checkpoint import Checkpoint, FitState
 from napari_dpdeblur.fit.control import FitControl
-from napari_dpdeblur.fit.device import is_out_of_memory, release_memory, resolve_device
+from napari_dpdeblur.fit.device import release_memory, resolve_device
 from napari_dpdeblur.fit.events import Clock, FitEvent, FitResult
 from napari_dpdeblur.fit.finish import finished, signature
 from napari_dpdeblur.fit.job import Job
 from napari_dpdeblur.fit.paper_preset import optimised
 from napari_dpdeblur.fit.problem import Crop, pose_problem
 from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.optics.memory import is_out_of_memory
 
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration

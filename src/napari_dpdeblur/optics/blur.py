@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.optics.kernels import KernelGrid
+from napari_dpdeblur.optics.memory import is_out_of_memory
 from napari_dpdeblur.optics.tiles import BlendedAxis, TileLayout, TileWindows
 
 # How many values the FFT windows of one group of tiles may have. On a CPU they should stay in the
@@ -122,30 +123,48 @@ class _LayerBlur:
         if not self.windows.tiles:
             return
         padded = self.windows.pad(layer)
-        for part in self._groups(layer):
+
+        def blur(part: _LayerBlur) -> None:
             product = torch.fft.rfft2(part.windows.cut(padded))[:, None] * part.spectrum[:, :, None]
             part.windows.scatter(torch.fft.irfft2(product, s=part.windows.fft_px), out)
+
+        self._in_groups(layer, blur)
 
     def add_adjoint(self, view: Tensor, out: Tensor) -> None:
         """Add the correlation of views (V, C, H, W) to the layer ``out`` (C, H, W)."""
         if not self.windows.tiles:
             return
         padded = self.windows.empty(view)
-        for part in self._groups(out):
+
+        def correlate(part: _LayerBlur) -> None:
             placed = torch.fft.rfft2(part.windows.scatter_adjoint(view))
             gathered = placed.mul_(part.spectrum[:, :, None].conj()).sum(1)
             windows = torch.fft.irfft2(gathered, s=part.windows.fft_px)
             part.windows.cut_adjoint(windows, padded)
+
+        self._in_groups(out, correlate)
         out += self.windows.fold(padded)
 
-    def _groups(self, layer: Tensor) -> Iterator[_LayerBlur]:
-        """The tiles in groups whose windows of a layer (C, H, W), for all views, are not large."""
+    def _in_groups(self, layer: Tensor, work: Callable[[_LayerBlur], None]) -> None:
+        """Do the work for groups of tiles whose windows of a layer (C, H, W) are not large.
+
+        When memory runs out all the same, the groups are made smaller, down to single tiles.
+        """
         height, width = self.windows.fft_px
         window = height * width * layer.shape[0] * self.spectrum.shape[1]
         size = max(GROUP_VALUES["cpu" if layer.device.type == "cpu" else "other"] // window, 1)
-        for start in range(0, len(self.windows.tiles), size):
-            kept = range(start, min(start + size, len(self.windows.tiles)))
-            yield _LayerBlur(self.spectrum[start : start + size], self.windows.restricted(kept))
+        start, tiles = 0, len(self.windows.tiles)
+        while start < tiles:
+            kept = range(start, min(start + size, tiles))
+            part = _LayerBlur(self.spectrum[start : start + size], self.windows.restricted(kept))
+            try:
+                work(part)
+            except (RuntimeError, MemoryError) as error:
+                if len(kept) == 1 or not is_out_of_memory(error):
+                    raise
+                size = len(kept) // 2
+            else:
+                start += len(kept)
 
 
 _Operator = Callable[[Tensor], Tensor]
