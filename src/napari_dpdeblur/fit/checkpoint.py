@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,8 @@ class Checkpoint:
                 os.fsync(file.fileno())
             partial.replace(self.path)
         except OSError as error:
-            partial.unlink(missing_ok=True)
+            with suppress(OSError):
+                partial.unlink()
             raise FitError(
                 f"The checkpoint {self.path} cannot be written: {error.strerror or error}."
             ) from error
