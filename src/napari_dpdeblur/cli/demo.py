@@ -10,31 +10,27 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from napari_dpdeblur.cli.simulate import (
-    CALIBRATION_FILE,
-    MPI_FILE,
-    NAME,
-    Simulation,
-    simulate,
-    write_simulation,
-)
+from napari_dpdeblur.cli.fit import fit_with_bar
+from napari_dpdeblur.cli.simulate import CALIBRATION_FILE, NAME, Simulation, simulate
+from napari_dpdeblur.fit.settings import FitSettings, Preset
 
 if TYPE_CHECKING:
     from napari_dpdeblur.cli.arguments import Subparsers
+    from napari_dpdeblur.fit import FitResult
 
 PREVIEW_FILE = "preview.png"
 # The last one lies on top in napari.
-SHOWN_FILES = (f"{NAME}_defocus.tif", f"{NAME}_all_in_focus.tif")
-DEMO_FILES = (
+SHOWN_FILES = ("defocus_map.tif", "all_in_focus.tif")
+SIMULATED_FILES = (
     f"{NAME}_left.pgm",
     f"{NAME}_right.pgm",
-    *SHOWN_FILES,
+    f"{NAME}_all_in_focus.tif",
+    f"{NAME}_defocus.tif",
     CALIBRATION_FILE,
-    MPI_FILE,
-    PREVIEW_FILE,
 )
 QT_BINDINGS = ("PyQt6", "PySide6", "PyQt5", "PySide2")
-SIZE = (504, 672)
+SIZE = (336, 448)
+PRESET: Preset = "standard"
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -42,8 +38,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "demo",
         help="run on a built-in scene and show the result",
-        description="Simulate a capture and show it in napari, or, without a display or a Qt "
-        "binding, write a picture. An earlier demo in the same folder is replaced.",
+        description="Simulate a capture, fit it and show the result in napari, or, without a "
+        "display or a Qt binding, write a picture. An earlier demo in the same folder is replaced.",
     )
     parser.add_argument(
         "-o",
@@ -58,14 +54,16 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Simulate, write, show."""
+    """Simulate, fit, write, show."""
     from napari_dpdeblur.results.atomic_folder import atomic_folder, check_output_folder
+    from napari_dpdeblur.results.run_folder import RUN_FILES
 
-    check_output_folder(arguments.output, overwrite=True, known_files=DEMO_FILES)
+    known_files = (*RUN_FILES, *SIMULATED_FILES)
+    check_output_folder(arguments.output, overwrite=True, known_files=known_files)
     simulation = simulate(*SIZE)
-    with atomic_folder(arguments.output, overwrite=True, known_files=DEMO_FILES) as partial:
-        write_simulation(simulation, partial)
-        _write_picture(simulation, partial / PREVIEW_FILE)
+    result = _fit(simulation)
+    with atomic_folder(arguments.output, overwrite=True, known_files=known_files) as partial:
+        _write(simulation, result, partial)
     print(f"Result picture: {(arguments.output / PREVIEW_FILE).resolve()}")
     reason = "asked for" if arguments.headless else no_window_reason()
     if reason is None:
@@ -74,12 +72,24 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"napari was not opened ({reason}).")
 
 
-def _write_picture(simulation: Simulation, path: Path) -> None:
-    from napari_dpdeblur.results import preview_picture, write_preview
+def _fit(simulation: Simulation) -> FitResult:
+    options = argparse.Namespace(json=False, crop=None)
+    settings = FitSettings(preset=PRESET)
+    return fit_with_bar(
+        simulation.capture, simulation.calibration, settings, options, checkpoint=None
+    )
 
-    scene = simulation.scene
-    captured = simulation.calibration.prepare(simulation.capture).mean(axis=0)
-    write_preview(path, preview_picture(scene.all_in_focus, scene.defocus_map, captured))
+
+def _write(simulation: Simulation, result: FitResult, folder: Path) -> None:
+    """A run folder, and beside its files the capture, its calibration and the truth."""
+    from napari_dpdeblur.calibration import save_calibration
+    from napari_dpdeblur.capture.synthetic import write_synthetic
+    from napari_dpdeblur.results import write_run
+    from napari_dpdeblur.results.fit_record import record_of
+
+    write_run(record_of(result), folder)
+    write_synthetic(folder, simulation.scene, simulation.capture)
+    save_calibration(simulation.calibration, folder / CALIBRATION_FILE)
 
 
 def no_window_reason() -> str | None:
