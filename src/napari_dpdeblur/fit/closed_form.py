@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
@@ -104,7 +104,10 @@ def _check_not_swapped(
 
 
 def propagated(
-    evidence: Evidence, smoothness: float, use_evidence: bool = True
+    evidence: Evidence,
+    smoothness: float,
+    use_evidence: bool = True,
+    check: Callable[[], None] = lambda: None,
 ) -> Generator[Tensor, None, DefocusSearch]:
     """Local estimates, then propagation; yields the map after each round."""
     estimate = local_estimate(evidence)
@@ -112,13 +115,16 @@ def propagated(
         middle = torch.full_like(estimate.centre, float(evidence.scales.mean()))
         estimate = Estimate(middle, torch.ones_like(estimate.weight))
     values = estimate.centre
-    for values in propagate(estimate, evidence.guide, smoothness):
+    for values in propagate(estimate, evidence.guide, smoothness, check=check):
         yield values
     return DefocusSearch(estimate, values)
 
 
 def with_sharp_edges(
-    search: DefocusSearch, sharp: Tensor, smoothness: float
+    search: DefocusSearch,
+    sharp: Tensor,
+    smoothness: float,
+    check: Callable[[], None] = lambda: None,
 ) -> Generator[Tensor, None, DefocusSearch]:
     """Spread the estimates again up to the edges of a sharp image (C, h, w) of any size.
 
@@ -128,7 +134,7 @@ def with_sharp_edges(
     height, width = search.defocus_map.shape
     guide = area_resample(sharp.mean(0).clamp_min(0), (height, width))
     values = search.defocus_map
-    for values in propagate(search.estimate, guide, smoothness):
+    for values in propagate(search.estimate, guide, smoothness, check=check):
         yield values
     return replace(search, defocus_map=values)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -18,7 +20,8 @@ class Objective:
     The same function as :func:`~napari_dpdeblur.fit.losses.evaluate` with the gradient written by
     hand: every layer is blurred once and nothing is kept that the gradient does not need.
     ``bias`` (L,) is left out of the objective when it is None; terms of weight 0 are skipped.
-    The farthest layer is opaque: its alpha counts as 1 whatever is given.
+    The farthest layer is opaque: its alpha counts as 1 whatever is given. ``check`` is called
+    between strips of rows, so that a long computation can be interrupted.
     """
 
     def __init__(
@@ -28,6 +31,7 @@ class Objective:
         weights: LossWeights | None = None,
         bias: Tensor | None = None,
         intensity_scale: float | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         self.weights = weights or LossWeights.published(len(blur))
         scale = normalising_scale(views) if intensity_scale is None else intensity_scale
@@ -38,8 +42,9 @@ class Objective:
             views.new_zeros(len(blur)) if bias is None else bias.to(views),
             data_weight=self.weights.data * scale,
             auxiliary_weight=self.weights.auxiliary * scale,
+            check=check,
         )
-        self._regularisation = Regularisation(self.weights, scale)
+        self._regularisation = Regularisation(self.weights, scale, check=check)
 
     @torch.no_grad()
     def loss_and_gradient(

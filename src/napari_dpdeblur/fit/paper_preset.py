@@ -43,6 +43,7 @@ def optimised(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, Solu
         TiledBlur(kernels, problem.layout, blend_px=0, between_layers=job.control.check),
         loss_weights(settings.weights, settings.layers),
         bias,
+        check=job.control.check,
     )
     state = _start(job, views)
     for terms in descend(objective, state, Schedule(settings.steps)):

@@ -7,6 +7,7 @@ with the gradients to them, which the adjoint then carries back to the sharp lay
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -53,11 +54,13 @@ class Photometric:
         data_weight: float,
         auxiliary_weight: float,
         strip_rows: int = 32,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         self.views, self.blur, self.bias = views, blur, bias
         self.data_weight = data_weight / views.numel()
         self.auxiliary_weight = auxiliary_weight / views.numel()
         self.strip_rows = strip_rows
+        self._check = check
 
     def add_gradient(
         self, color: Tensor, alpha: Tensor, color_gradient: Tensor, alpha_gradient: Tensor
@@ -69,6 +72,7 @@ class Photometric:
             rows = slice(start, start + self.strip_rows)
             strip = _Strip(self, [layer.rows(rows) for layer in layers], self.views[..., rows, :])
             terms += strip.gradient()
+            self._check()
         for i in range(len(color)):
             self._back_to_layer(i, layers[i], color[i], alpha[i], color_gradient, alpha_gradient)
         return terms

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -88,9 +90,17 @@ def _coarse_correction(levels: list[GridSystem], residual: Tensor) -> Tensor:
 
 
 def solve(
-    system: GridSystem, right_side: Tensor, start: Tensor, steps: int = 20, tolerance: float = 1e-5
+    system: GridSystem,
+    right_side: Tensor,
+    start: Tensor,
+    steps: int = 20,
+    tolerance: float = 1e-5,
+    check: Callable[[], None] = lambda: None,
 ) -> Tensor:
-    """Solve system(x) = right_side from ``start`` by preconditioned conjugate gradients."""
+    """Solve system(x) = right_side from ``start`` by preconditioned conjugate gradients.
+
+    ``check`` is called in every step, so that a long solution can be interrupted.
+    """
     levels = _pyramid(system)
     values = start.clone()
     residual = right_side - system(values)
@@ -98,6 +108,7 @@ def solve(
     energy = (residual * direction).sum()
     enough = tolerance * right_side.norm()
     for _ in range(steps):
+        check()
         moved = system(direction)
         length = energy / (direction * moved).sum().clamp_min(torch.finfo(values.dtype).tiny)
         values += length * direction

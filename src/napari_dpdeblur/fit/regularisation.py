@@ -6,7 +6,7 @@ goes. Two rows of overlap make the strips exact: a gradient reaches two rows far
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -42,10 +42,17 @@ class _Pull:
 class Regularisation:
     """Intensity smoothness (Eq. 11), alpha smoothness (Eq. 12) and entropy (Eq. 13)."""
 
-    def __init__(self, weights: LossWeights, intensity_scale: float, strip_rows: int = 64) -> None:
+    def __init__(
+        self,
+        weights: LossWeights,
+        intensity_scale: float,
+        strip_rows: int = 64,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         self.weights = weights
         self.intensity_scale = intensity_scale
         self.strip_rows = strip_rows
+        self._check = check
 
     def add_gradient(
         self, color: Tensor, alpha: Tensor, color_gradient: Tensor, alpha_gradient: Tensor
@@ -55,6 +62,7 @@ class Regularisation:
         for outer, inner, local in strips(color.shape[-2], self.strip_rows):
             strip = _Strip(self, color[:, :, outer], alpha[:, 0, outer], local, color[0, 0].numel())
             terms += strip.add_gradient(color_gradient[:, :, inner], alpha_gradient[:, 0, inner])
+            self._check()
         return terms
 
 

@@ -42,7 +42,7 @@ def search_defocus(job: Job, name: str) -> Generator[FitEvent, None, DefocusSear
     steps = closed_form.search(coarse, scales, job.settings.bias_correction, name)
     evidence = yield from _staged(job, "evidence", len(scales) + SWAP_TEST_SCALES, steps)
     use_evidence = bool(job.settings.weights.auxiliary)
-    rounds = closed_form.propagated(evidence, _map_smoothness(job), use_evidence)
+    rounds = closed_form.propagated(evidence, _map_smoothness(job), use_evidence, job.control.check)
     search = yield from _staged(job, "defocus map", ROUNDS, rounds)
     _save_search(job, "defocus map", search)
     return search
@@ -94,7 +94,7 @@ def closed_form_image(
     scales = closed_form.search_scales(problem, WIENER_SCALES)
     defocus_map = closed_form.on_grid_of(problem, search.defocus_map)
     image = torch.zeros_like(problem.views[0])
-    images = wiener_images(problem, defocus_map, scales, _image_smoothness(job))
+    images = wiener_images(problem, defocus_map, scales, _image_smoothness(job), job.control.check)
     for step, image in enumerate(images, start=1):
         yield job.event(stage, step, WIENER_SCALES, image=image)
     job.clock.end_stage(stage)
@@ -135,7 +135,7 @@ def _with_sharp_edges(job: Job, search: DefocusSearch) -> Generator[FitEvent, No
         return search
     reduced = job.problem.reduced(EDGE_FACTOR)
     sharp = yield from closed_form_image(job, "start", reduced, search)
-    rounds = closed_form.with_sharp_edges(search, sharp, _map_smoothness(job))
+    rounds = closed_form.with_sharp_edges(search, sharp, _map_smoothness(job), job.control.check)
     search = yield from _staged(job, "edges", ROUNDS, rounds)
     _save_search(job, "edges", search)
     return search
