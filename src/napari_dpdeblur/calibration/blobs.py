@@ -1,0 +1,113 @@
+"""Blurred discs in a picture: how far they are apart, where they are, how large they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from scipy import fft, ndimage
+
+# Pitches that are looked for, in pixels.
+MIN_PITCH_PX = 14.0
+MAX_PITCH_SHARE = 1 / 6  # of the shorter side of the picture
+MIN_PEAK = 0.04  # of the variance of the picture
+MIN_RELATIVE_PEAK = 0.45
+MIN_SINE = 0.6
+# Widths in pitches.
+SMOOTHING, SURROUNDINGS = 0.14, 0.5
+MIN_AREA, MAX_AREA = 0.015, 0.7
+MIN_CONTRAST = 0.25  # of the median blob
+THRESHOLD_SHARE = 0.5  # of Otsu: the smallest discs are far below the mean of both classes
+
+
+@dataclass(frozen=True, eq=False)
+class Blobs:
+    """``centres`` (N, 2) as (x, y), and ``light`` (N,): what is brighter than its surroundings."""
+
+    centres: np.ndarray
+    light: np.ndarray
+
+
+def lattice_vectors(picture: np.ndarray) -> np.ndarray | None:
+    """Steps (2, 2), as (x, y), between neighbours of a lattice; None if nothing repeats.
+
+    They are the two shortest independent shifts at which the picture resembles itself.
+    """
+    small = cv2.resize(picture, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
+    correlation = _autocorrelation(small)
+    centre = np.array(correlation.shape) // 2
+    highest = ndimage.maximum_filter(correlation, size=5) == correlation
+    y, x = np.nonzero(highest & (correlation > MIN_PEAK))
+    shifts = np.stack([x - centre[1], y - centre[0]], axis=1) * 2.0
+    length = np.hypot(*shifts.T)
+    inside = (length > MIN_PITCH_PX) & (length < MAX_PITCH_SHARE * min(picture.shape) * 1.5)
+    if inside.sum() < 4:
+        return None
+    shifts, length, value = shifts[inside], length[inside], correlation[y, x][inside]
+    strong = value > MIN_RELATIVE_PEAK * value.max()
+    return _shortest_pair(shifts[strong][np.argsort(length[strong])])
+
+
+def _shortest_pair(candidates: np.ndarray) -> np.ndarray | None:
+    """The first step and the next one that points elsewhere; candidates (N, 2) by length."""
+    first = candidates[0]
+    for second in candidates[1:]:
+        sine = _cross(first, second) / (np.hypot(*first) * np.hypot(*second))
+        if abs(sine) > MIN_SINE and np.hypot(*second) < 2 * np.hypot(*first):
+            return _upright(first, second)
+    return None
+
+
+def _autocorrelation(picture: np.ndarray) -> np.ndarray:
+    """Similarity of the picture with itself shifted, 1 at no shift (in the middle)."""
+    height, width = picture.shape
+    window = np.outer(np.hanning(height), np.hanning(width)).astype(np.float32)
+    box = 2 * round(min(picture.shape) * MAX_PITCH_SHARE / 2) + 1
+    detail = picture - cv2.blur(picture, (box, box))
+    spectrum = fft.rfft2(detail * window)
+    correlation = fft.fftshift(fft.irfft2(np.abs(spectrum) ** 2, s=picture.shape))
+    smooth = cv2.GaussianBlur(correlation, (0, 0), 1.0)
+    return np.asarray(smooth / max(float(correlation.max()), 1e-20))
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> float:
+    return float(a[0] * b[1] - a[1] * b[0])
+
+
+def _upright(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Order and sign so that the first step points right and the second one down."""
+    along, down = sorted((first, second), key=lambda step: abs(step[1]) / (abs(step[0]) + 1e-9))
+    along = along if along[0] > 0 else -along
+    down = down if _cross(along, down) > 0 else -down
+    return np.stack([along, down])
+
+
+def find_blobs(picture: np.ndarray, pitch_px: float) -> Blobs:
+    """Bright spots on the scale of a lattice with the given pitch; those at the border left out.
+
+    The picture is compared with its own surroundings, then thresholded globally (Otsu).
+    """
+    sharp = cv2.GaussianBlur(picture, (0, 0), SMOOTHING * pitch_px)
+    response = sharp - cv2.GaussianBlur(picture, (0, 0), SURROUNDINGS * pitch_px)
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(
+        (response > _threshold(response)).astype(np.uint8), connectivity=4
+    )
+    area = stats[:, cv2.CC_STAT_AREA] / pitch_px**2
+    left, top = stats[:, cv2.CC_STAT_LEFT], stats[:, cv2.CC_STAT_TOP]
+    right, bottom = left + stats[:, cv2.CC_STAT_WIDTH], top + stats[:, cv2.CC_STAT_HEIGHT]
+    whole = (left > 0) & (top > 0) & (right < picture.shape[1]) & (bottom < picture.shape[0])
+    index = np.flatnonzero(whole & (area > MIN_AREA) & (area < MAX_AREA) & (np.arange(count) > 0))
+    if len(index) == 0:
+        return Blobs(np.empty((0, 2)), np.empty(0))
+    light = ndimage.sum_labels(response, labels, index)
+    centre = np.array(ndimage.center_of_mass(response, labels, index))[:, ::-1]
+    strong = light > MIN_CONTRAST * np.median(light)
+    return Blobs(centre[strong], light[strong])
+
+
+def _threshold(response: np.ndarray) -> float:
+    low, high = np.percentile(response, [0.5, 99.5])
+    scaled = np.clip((response - low) / max(high - low, 1e-12) * 255, 0, 255).astype(np.uint8)
+    level, _ = cv2.threshold(scaled, 0, 255, cv2.THRESH_BINARY | cv2.THRESH_OTSU)
+    return THRESHOLD_SHARE * float(low + level / 255 * (high - low))
