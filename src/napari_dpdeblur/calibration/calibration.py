@@ -12,7 +12,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from napari_dpdeblur.calibration.dpcal import Header, read_dpcal, write_dpcal
+from napari_dpdeblur.calibration.dpcal import DIAGNOSTIC, Header, read_dpcal, write_dpcal
 from napari_dpdeblur.calibration.layout import (
     PUBLISHED_COLS,
     PUBLISHED_FIELD,
@@ -55,7 +55,8 @@ class Calibration:
     ``kernels`` (P, 2, K, K) float32: P = rows * cols tiles in row-major order over ``field``;
     left, right. ``frame_shape`` is the height and width of the whole frame in square pixels.
     ``vignetting`` (2, H, W) float32: linear white captures W_l, W_r of the whole frame, black
-    subtracted; None: no correction. ``lens_constants`` A, B of d = A + B / Z.
+    subtracted; None: no correction. ``lens_constants`` A, B of d = A + B / Z. ``diagnostics``:
+    small arrays of a calibration run, to look at; they change no result.
     """
 
     kernels: np.ndarray
@@ -71,6 +72,7 @@ class Calibration:
     lens_constants: tuple[float, float] | None = None
     source: dict[str, Any] = dataclasses.field(default_factory=dict)
     orientation: str = "landscape"
+    diagnostics: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Deferred: the check lives with the optics, which load torch.
@@ -198,6 +200,7 @@ def save_calibration(calibration: Calibration, path: str | Path) -> None:
     arrays = {"kernels": calibration.kernels}
     if calibration.vignetting is not None:
         arrays["vignetting"] = calibration.vignetting
+    arrays |= {f"{DIAGNOSTIC}{name}": array for name, array in calibration.diagnostics.items()}
     write_dpcal(Path(path), header, arrays)
 
 
@@ -223,6 +226,11 @@ def _from_file(path: Path) -> Calibration:
         field=Field(*header.field),
         kernels=arrays["kernels"],
         vignetting=arrays.get("vignetting"),
+        diagnostics={
+            name.removeprefix(DIAGNOSTIC): array
+            for name, array in arrays.items()
+            if name.startswith(DIAGNOSTIC)
+        },
         **values,
     )
 

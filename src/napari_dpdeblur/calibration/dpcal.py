@@ -25,6 +25,7 @@ VERSION: Final = 1
 SUFFIX = ".dpcal"
 HEADER_NAME = "header.json"
 MAX_HEADER_BYTES = 1024**2
+DIAGNOSTIC = "diagnostic_"  # optional arrays, which older readers pass over
 ARRAY_NAMES = ("kernels", "vignetting")
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -54,7 +55,9 @@ def read_dpcal(path: Path) -> tuple[Header, dict[str, np.ndarray]]:
     try:
         with zipfile.ZipFile(path) as archive:
             header = _read_header(archive, path)
-            names = [name for name in ARRAY_NAMES if f"{name}.npy" in archive.namelist()]
+            files = [name for name in archive.namelist() if name.endswith(".npy")]
+            names = [name.removesuffix(".npy") for name in files]
+            names = [n for n in names if n in ARRAY_NAMES or n.startswith(DIAGNOSTIC)]
             return header, {name: _read_array(archive, name, path) for name in names}
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise CalibrationError(

@@ -1,0 +1,75 @@
+"""Defocus scale and distance: d = A + B / Z, with the constants A and B of the lens.
+
+Z is the distance from the camera in metres; for everything behind the focus B is negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from napari_dpdeblur.calibration.calibration import Calibration
+from napari_dpdeblur.calibration.verdict import disparity_px
+from napari_dpdeblur.errors import CalibrationError
+
+MIN_RATIO = 1.02  # between the largest and the smallest distance
+
+
+def relative_scale(calibration: Calibration, base: Calibration) -> float:
+    """Defocus scale of the target of ``calibration`` in units of the kernels of ``base``.
+
+    Kernels are resized versions of each other, so their disparities have one ratio in all tiles.
+    """
+    if (calibration.rows, calibration.cols) != (base.rows, base.cols):
+        raise CalibrationError(
+            f"The calibrations have {calibration.rows} x {calibration.cols} and {base.rows} x "
+            f"{base.cols} tiles; solve both with the same grid."
+        )
+    here, there = disparity_px(calibration.kernels), disparity_px(base.kernels)
+    power = float((there**2).sum())
+    if power == 0:
+        raise CalibrationError(
+            "The calibration has no disparity between left and right, so that it does not tell a "
+            "defocus scale; calibrate with the screen out of focus."
+        )
+    return float((here * there).sum() / power)
+
+
+def fit_lens_constants(
+    distances_m: Sequence[float], scales: Sequence[float]
+) -> tuple[float, float]:
+    """A and B from defocus scales at two or more known distances, by least squares."""
+    distance = np.asarray(distances_m, float)
+    if len(distance) != len(scales) or not (distance > 0).all():
+        raise CalibrationError("Every defocus scale needs its distance, larger than 0 m.")
+    if len(distance) < 2 or distance.max() / distance.min() < MIN_RATIO:
+        raise CalibrationError(
+            "Two or more different distances are needed for the lens constants; capture the "
+            "target at another distance with the same focus."
+        )
+    design = np.column_stack([np.ones_like(distance), 1 / distance])
+    (a, b), *_ = np.linalg.lstsq(design, np.asarray(scales, float), rcond=None)
+    if b == 0:
+        raise CalibrationError(
+            "The defocus does not change with the distance; keep the focus locked."
+        )
+    return float(a), float(b)
+
+
+def with_lens_constants(
+    base: Calibration, others: Sequence[tuple[float, Calibration]]
+) -> Calibration:
+    """``base`` with A and B from calibrations at known distances in metres."""
+    scales = [relative_scale(calibration, base) for _, calibration in others]
+    constants = fit_lens_constants([distance for distance, _ in others], scales)
+    return replace(base, lens_constants=constants)
+
+
+def distance_m(defocus_scale: np.ndarray | float, constants: tuple[float, float]) -> np.ndarray:
+    """Distance Z = B / (d - A) of defocus scales, any shape; infinite where the lens never gets."""
+    a, b = constants
+    with np.errstate(divide="ignore"):
+        z = b / (np.asarray(defocus_scale, float) - a)
+    return np.asarray(np.where(z > 0, z, np.inf))
