@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
 from napari_dpdeblur import __version__
-from napari_dpdeblur.cli import convert, demo, evaluate, fetch, fit, info, render, simulate
+from napari_dpdeblur.cli import (
+    calibrate,
+    convert,
+    demo,
+    evaluate,
+    fetch,
+    fit,
+    info,
+    render,
+    simulate,
+)
 from napari_dpdeblur.errors import DpDeblurError
 
 PROGRAM = "napari-dpdeblur"
@@ -15,7 +26,7 @@ BAD_INPUT_STATUS = 2
 INTERRUPTED_STATUS = 130
 
 # In the order of the help text. Each module offers add_parser(subparsers), which sets `run`.
-COMMANDS = (info, convert, fit, simulate, render, evaluate, fetch, demo)
+COMMANDS = (info, convert, calibrate, fit, simulate, render, evaluate, fetch, demo)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -34,6 +45,8 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 2, with one sentence, when the input is bad."""
     arguments = build_parser().parse_args(argv)
+    # Threads of torch that spin while they wait slow each other down on a busy machine.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         arguments.run(arguments)
     except DpDeblurError as error:

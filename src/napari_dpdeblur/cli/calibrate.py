@@ -1,0 +1,216 @@
+"""`calibrate`: run, show and distance; the other steps are in calibrate_target."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from napari_dpdeblur.cli.arguments import add_json_argument, print_result
+from napari_dpdeblur.cli.calibrate_target import add_simulate, add_target, size
+from napari_dpdeblur.errors import CalibrationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from napari_dpdeblur.calibration.solve_settings import SolveSettings
+    from napari_dpdeblur.capture import DualPixelCapture
+    from napari_dpdeblur.cli.arguments import Subparsers
+
+GROUPS = {
+    "discs": "captures of the discs; several are merged",
+    "white": "captures of the white screen",
+    "black": "captures of the black screen",
+    "vignetting": "captures of a white sheet through a diffuser (six are a good number)",
+}
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the command and its steps."""
+    parser = subparsers.add_parser(
+        "calibrate",
+        help="measure the blur kernels of a camera with a screen",
+        description="From a pattern on a screen to a calibration and a verdict on it.",
+    )
+    steps = parser.add_subparsers(title="steps", metavar="STEP", required=True)
+    add_target(steps)
+    _add_run(steps)
+    _add_show(steps)
+    _add_distance(steps)
+    add_simulate(steps)
+
+
+def _add_run(steps: Subparsers) -> None:
+    parser = steps.add_parser(
+        "run",
+        help="compute a calibration from captures",
+        description="Find the pattern in the captures, solve for the kernels, judge the result.",
+    )
+    for name, text in GROUPS.items():
+        parser.add_argument(
+            f"--{name}",
+            nargs="+",
+            type=Path,
+            required=name != "vignetting",
+            default=[],
+            metavar="PATH",
+            help=f"{text}: files or folders",
+        )
+    parser.add_argument("--target", type=Path, required=True, metavar="JSON", help="target.json")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="CAL", help="file to write, .dpcal"
+    )
+    parser.add_argument("--camera", default="unknown camera", help="name of the camera")
+    parser.add_argument("--focus-distance", type=float, metavar="M", help="focus, in metres")
+    parser.add_argument("--grid", type=size, default=(8, 6), metavar="WxH", help="tiles: 8x6")
+    parser.add_argument("--kernel-size", type=int, default=61, metavar="PX", help="default: 61")
+    parser.add_argument("--picture", type=Path, metavar="PNG", help="write the picture, too")
+    parser.add_argument("--black-level", type=float, help="black level in raw units")
+    parser.add_argument("--white-level", type=float, help="white level in raw units")
+    add_json_argument(parser)
+    parser.set_defaults(run=run_calibration)
+
+
+def run_calibration(arguments: argparse.Namespace) -> None:
+    """Calibrate, save, print the verdict."""
+    from napari_dpdeblur.calibration import save_calibration
+    from napari_dpdeblur.calibration.picture import write_picture
+    from napari_dpdeblur.calibration.run import Camera, Captures, calibrate
+    from napari_dpdeblur.calibration.target import load_target
+
+    settings = _settings(arguments)
+    target = load_target(arguments.target)
+    groups = [open_all(getattr(arguments, name), arguments) for name in GROUPS]
+    camera = Camera(arguments.camera, arguments.focus_distance)
+    with progress_bar() as progress:
+        calibration = calibrate(Captures(*groups), target, settings, camera, progress=progress)
+    save_calibration(calibration, arguments.output)
+    if arguments.picture is not None:
+        write_picture(calibration, arguments.picture)
+    _print_verdict(calibration.verdict, str(arguments.output), arguments.json)
+
+
+def _settings(arguments: argparse.Namespace) -> SolveSettings:
+    from pydantic import ValidationError
+
+    from napari_dpdeblur.calibration.solve_settings import SolveSettings
+    from napari_dpdeblur.errors import SettingsError
+
+    cols, rows = arguments.grid
+    try:
+        return SolveSettings(rows=rows, cols=cols, kernel_px=arguments.kernel_size)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise SettingsError(
+            f"The setting {first['loc'][0]} cannot be {first['input']}: {first['msg']}."
+        ) from error
+
+
+def open_all(paths: list[Path], arguments: argparse.Namespace) -> list[DualPixelCapture]:
+    """Every capture that the files and folders name, each once."""
+    from napari_dpdeblur.capture import find_captures, open_capture
+
+    opened: dict[tuple[str, ...], DualPixelCapture] = {}
+    for path in paths:
+        found = find_captures(path) if path.is_dir() else []
+        for files in found or [(path,)]:
+            capture = open_capture(*files, black=arguments.black_level, white=arguments.white_level)
+            opened.setdefault(capture.source.files, capture)
+    return list(opened.values())
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, float], None]]:
+    """A bar on standard error that hears the step and the share that is done."""
+    from tqdm import tqdm
+
+    with tqdm(total=100, desc="Calibrating", unit="%", delay=1) as bar:
+
+        def show(step: str, share: float) -> None:
+            bar.set_postfix_str(step)
+            bar.update(round(100 * share) - bar.n)
+
+        yield show
+
+
+def _print_verdict(verdict: dict[str, Any] | None, path: str, as_json: bool) -> None:
+    from napari_dpdeblur.calibration.verdict import verdict_lines
+
+    if as_json:
+        print(json.dumps({"calibration": path, "verdict": verdict}, indent=2))
+    elif verdict is None or "checks" not in verdict:
+        print(f"{path}: this calibration has no verdict, because it was not made here.")
+    else:
+        print("\n".join([path, *verdict_lines(verdict)]))
+
+
+def _add_show(steps: Subparsers) -> None:
+    parser = steps.add_parser("show", help="print the verdict and write the picture")
+    parser.add_argument("calibration", type=Path, metavar="CAL", help="calibration to show")
+    parser.add_argument(
+        "--picture", type=Path, metavar="PNG", help="default: beside it, CAL with .png"
+    )
+    add_json_argument(parser)
+    parser.set_defaults(run=run_show)
+
+
+def run_show(arguments: argparse.Namespace) -> None:
+    """Print the verdict of a saved calibration and write its picture."""
+    from napari_dpdeblur.calibration import load_calibration
+    from napari_dpdeblur.calibration.picture import write_picture
+
+    calibration = load_calibration(arguments.calibration)
+    picture = arguments.picture or Path(f"{arguments.calibration}.png")
+    write_picture(calibration, picture)
+    _print_verdict(calibration.verdict, str(arguments.calibration), arguments.json)
+    if not arguments.json:
+        print(f"picture: {picture}")
+
+
+def _add_distance(steps: Subparsers) -> None:
+    parser = steps.add_parser(
+        "distance",
+        help="store the lens constants that turn defocus into metres",
+        description="d = A + B / Z: give A and B, or calibrations made with the same focus and "
+        "the screen at known distances. The constants are stored in CAL.",
+    )
+    parser.add_argument("calibration", type=Path, metavar="CAL", help="calibration to complete")
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument("--constants", nargs=2, type=float, metavar=("A", "B"))
+    how.add_argument(
+        "--at", nargs=2, action="append", metavar=("M", "CAL"), help="distance and calibration"
+    )
+    parser.set_defaults(run=run_distance)
+
+
+def run_distance(arguments: argparse.Namespace) -> None:
+    """Compute the constants and store them."""
+    from dataclasses import replace
+
+    from napari_dpdeblur.calibration import load_calibration, save_calibration
+    from napari_dpdeblur.calibration.distance import with_lens_constants
+
+    base = load_calibration(arguments.calibration)
+    if arguments.calibration.is_dir():
+        raise CalibrationError(
+            f"{arguments.calibration} is a published folder, which is not changed; copy it to a "
+            ".dpcal file first."
+        )
+    if arguments.constants:
+        base = replace(base, lens_constants=tuple(arguments.constants))
+    else:
+        known = [(_metres(text), load_calibration(path)) for text, path in arguments.at]
+        base = with_lens_constants(base, known)
+    save_calibration(base, arguments.calibration)
+    a, b = base.lens_constants or (0.0, 0.0)
+    print_result({"calibration": str(arguments.calibration), "A": a, "B": b}, False)
+
+
+def _metres(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise CalibrationError(f"{text} is not a distance in metres, such as 0.45.") from None
