@@ -79,6 +79,13 @@ def test_the_map_tells_far_from_near(known: Any, preset: str) -> None:
     assert np.corrcoef(result.defocus_map.ravel(), truth.ravel())[0, 1] > 0.6
 
 
+def test_the_map_is_better_where_it_is_confident(known: Any, standard: Any) -> None:
+    result = standard[0]
+    error = np.abs(result.defocus_map - known.scene.defocus_map)
+    low, high = np.quantile(result.confidence, [0.25, 0.75])
+    assert error[result.confidence > high].mean() < 0.6 * error[result.confidence < low].mean()
+
+
 def test_the_result_is_in_the_unit_of_the_capture(known: Any, standard: Any) -> None:
     result, views = standard[0], known.capture.views
     np.testing.assert_allclose(result.captured, views.mean(0), atol=1e-6)
