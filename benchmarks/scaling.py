@@ -1,0 +1,122 @@
+"""Time and memory of the fit at growing image sizes and numbers of layers.
+
+    python benchmarks/scaling.py [--presets standard preview] [--large] [--json]
+
+Synthetic captures of 0.3, 1.35 and 3 megapixels (12 with `--large`) are written once to a
+temporary folder and fitted with 12 layers, each in a process of its own through the command line;
+the 1.35 megapixel capture also with 6 and 24 layers. The time runs from the files to the finished
+run folder, the memory is the peak of that process. The last columns are per megapixel, and should
+hardly change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+SIZES = {0.3: (480, 640), 1.35: (1008, 1344), 3.0: (1512, 2016)}
+LARGE_SIZES = {12.0: (3024, 4032)}
+LAYERS = 12
+OTHER_LAYERS = (6, 24)
+LAYERED_SIZE = 1.35
+PROGRAM = "from napari_dpdeblur.cli import main; raise SystemExit(main())"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One row of the table."""
+
+    preset: str
+    megapixels: float
+    layers: int
+    time_s: float
+    memory_gb: float
+
+    def row(self) -> str:
+        per_megapixel = (self.time_s / self.megapixels, self.memory_gb / self.megapixels)
+        return (
+            f"{self.preset:<10}{self.megapixels:>6.2f}{self.layers:>8}{self.time_s:>9.1f}"
+            f"{self.memory_gb:>9.2f}{per_megapixel[0]:>9.1f}{per_megapixel[1]:>9.2f}"
+        )
+
+
+HEADING = f"{'preset':<10}{'MP':>6}{'layers':>8}{'time s':>9}{'peak GB':>9}{'s/MP':>9}{'GB/MP':>9}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parse(arguments)
+    sizes = SIZES | (LARGE_SIZES if options.large else {})
+    cases = [(size, LAYERS) for size in sizes] + [(LAYERED_SIZE, n) for n in OTHER_LAYERS]
+    if not options.json:
+        print(HEADING, flush=True)
+    found = []
+    with tempfile.TemporaryDirectory(prefix="dpdeblur-scaling-", dir=options.scratch) as scratch:
+        captures = {size: _simulated(Path(scratch), *sizes[size]) for size in sizes}
+        for preset in options.presets:
+            for size, layers in cases:
+                found.append(_measured(captures[size], preset, size, layers))
+                if not options.json:
+                    print(found[-1].row(), flush=True)
+    if options.json:
+        print(json.dumps([asdict(measurement) for measurement in found], indent=2))
+    return 0
+
+
+def _simulated(scratch: Path, height: int, width: int) -> Path:
+    folder = scratch / f"{height}x{width}"
+    _run(["simulate", "-o", str(folder), "--size", str(height), str(width), "--json"])
+    return folder
+
+
+def _measured(capture: Path, preset: str, size: float, layers: int) -> Measurement:
+    run = capture.with_name("run")
+    command = ["fit", str(capture / "synthetic_left.pgm"), "--output", str(run), "--json"]
+    command += ["--calibration", str(capture / "synthetic.dpcal")]
+    time_s, memory_gb = _run([*command, "--preset", preset, "--layers", str(layers)])
+    shutil.rmtree(run)
+    return Measurement(preset, size, layers, time_s, memory_gb)
+
+
+def _run(arguments: Sequence[str]) -> tuple[float, float]:
+    """Wall time in s and peak resident memory in GB of a command that must succeed."""
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    with tempfile.TemporaryFile() as output:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+        elapsed_s = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            output.seek(0)
+            sys.exit(f"{' '.join(arguments)} failed:\n{output.read().decode(errors='replace')}")
+    return elapsed_s, _gigabytes(usage)
+
+
+def _gigabytes(usage: resource.struct_rusage) -> float:
+    """Linux counts in kB, macOS in bytes."""
+    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Time and memory of the fit at growing sizes.")
+    parser.add_argument(
+        "--presets", nargs="+", default=["standard"], choices=["standard", "preview"]
+    )
+    parser.add_argument("--large", action="store_true", help="also 12 megapixels, some minutes")
+    parser.add_argument("--scratch", type=Path, help="folder for temporary files")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
