@@ -117,4 +117,4 @@ def test_the_wiener_image_is_sharper_than_the_views(known: Any, problem: FitProb
     images = [i.clone() for i in wiener_images(problem, plane, search_scales(problem, 16))]
     assert len(images) == 16
     captured = problem.views.mean(0)
-    assert mean_square(images[-1] - sharp) < 0.5 * mean_square(captured - sharp)
+    assert mean_square(images[-1] - sharp) < 0.8 * mean_square(captured - sharp)

@@ -20,7 +20,8 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.fit import Checkpoint, FitSettings, device, paper_preset, run_fit, solver
-from napari_dpdeblur.fit.device import available_devices, is_out_of_memory, resolve_device
+from napari_dpdeblur.fit.device import available_devices, resolve_device
+from napari_dpdeblur.optics.memory import is_out_of_memory
 
 ELSEWHERE = torch.device("meta")  # the one device for which torch needs no hardware
 
@@ -144,7 +145,7 @@ def test_nothing_of_a_fit_stays_on_the_cpu(
     options: dict[str, int],
 ) -> None:
     scene = simulated(48, 64, **options)
-    settings = settings_of(preset, guided_filter=True, smooth_image=True)
+    settings = settings_of(preset, guided_filter=True, smooth_image=0.05)
     expected = run_fit(scene.capture, scene.calibration, settings)
     monkeypatch.setattr(solver, "resolve_device", lambda name: ELSEWHERE)
     with pretended_device() as elsewhere:

@@ -55,7 +55,10 @@ def tiny(simulated: Callable[..., Any]) -> Any:
 
 
 def settings_of(preset: str, **values: Any) -> FitSettings:
-    return FitSettings.of({"preset": preset, "layers": 4, "steps": 4, "image_rounds": 2} | values)
+    """Settings of a short fit without filters."""
+    short = {"layers": 4, "steps": 4, "image_rounds": 2}
+    plain = {"guided_filter": False, "smooth_image": 0.0}
+    return FitSettings.of({"preset": preset} | short | plain | values)
 
 
 # what a fit finds
@@ -64,7 +67,7 @@ def settings_of(preset: str, **values: Any) -> FitSettings:
 def test_the_image_is_sharper_than_the_capture(known: Any, standard: Any) -> None:
     truth, (result, _) = known.scene.all_in_focus, standard
     found, captured = (image_scores(a, truth) for a in (result.all_in_focus, result.captured))
-    assert found.psnr_db > captured.psnr_db + 1
+    assert found.psnr_db > captured.psnr_db + 0.5
     assert found.ssim > captured.ssim + 0.05
 
 
@@ -209,8 +212,8 @@ def test_the_guided_filter_follows_edges_of_the_image(tiny: Any) -> None:
 
 def test_smoothing_lowers_the_variation_of_the_image(tiny: Any) -> None:
     plain, smooth = (
-        run_fit(tiny.capture, tiny.calibration, settings_of("preview", smooth_image=choice))
-        for choice in (False, True)
+        run_fit(tiny.capture, tiny.calibration, settings_of("preview", smooth_image=strength))
+        for strength in (0.0, 0.05)
     )
     rough, soft = (np.abs(np.diff(r.all_in_focus)).mean() for r in (plain, smooth))
     assert soft < 0.95 * rough
