@@ -288,19 +288,7 @@ def test_fetch_of_an_unknown_scene(capsys):
     assert "no published Pixel 4 scene 099" in failure(capsys, "fetch", "pixel4", "--scenes", "99")
 
 
-# demo
-
-
-def test_demo_without_a_window_writes_a_picture(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(demo, "SIZE", (96, 128))
-    for _ in range(2):  # a second run replaces the first
-        assert main(["demo", "--headless"]) == 0
-    out = capsys.readouterr().out
-    picture = tmp_path / "napari-dpdeblur-demo" / "preview.png"
-    assert f"Result picture: {picture}\n" in out
-    assert "napari was not opened (asked for).\n" in out
-    assert cv2.imread(str(picture)).std() > 20
+# demo (what it fits: test_cli_fit.py)
 
 
 def test_demo_does_not_replace_foreign_files(tmp_path, capsys):

@@ -258,6 +258,7 @@ def test_demo_fits_and_writes_a_run(
     assert {path.name for path in folder.iterdir()} == {*RUN_FILES, *demo.SIMULATED_FILES}
     panels = cv2.imread(str(folder / "preview.png"))
     assert panels.shape[1] > 3 * 128, "input, all-in-focus image, defocus map"
+    assert panels.std() > 20
 
 
 def test_demo_shows_the_result_in_napari(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
