@@ -1,0 +1,68 @@
+"""Real kernels at the noise of a real shot: the limits of the calibration, on a part of the frame.
+
+`benchmarks/calibration.py` does the same on the whole frame.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from napari_dpdeblur.calibration import Calibration, Field, load_calibration
+from napari_dpdeblur.calibration.pose import Pose
+from napari_dpdeblur.calibration.run import Captures, calibrate
+from napari_dpdeblur.calibration.simulate import Exposure, simulate_shoot
+from napari_dpdeblur.calibration.solve_settings import SolveSettings
+from napari_dpdeblur.calibration.target import Target
+from napari_dpdeblur.calibration.verdict import centroids_px, disparity_px
+
+FRAME = (504, 672)
+FIELD = Field(84, 84, 336, 504)
+TARGET = Target.for_screen(700, 560, 48.0)
+
+
+@pytest.fixture(scope="module")
+def lens(pixel4_data) -> Calibration:
+    """2 x 3 of the published tiles, of 168 px each, in the middle of a small frame."""
+    whole = load_calibration(pixel4_data / "pixel4")
+    tiles = [row * whole.cols + col for row in (1, 2) for col in (4, 5, 6)]
+    top, left = whole.field.top + 168 - FIELD.top, whole.field.left + 4 * 168 - FIELD.left
+    white = whole.vignetting[:, top : top + FRAME[0], left : left + FRAME[1]]
+    return Calibration(whole.kernels[tiles], 2, 3, FIELD, FRAME, vignetting=white)
+
+
+def registered_error(found, truth):
+    """Relative L2 error after the best shift that both views share, which no target can tell."""
+    size = found.shape[-1]
+    spectrum = np.fft.rfft2(found)
+    fy, fx = np.fft.fftfreq(size)[:, None], np.fft.rfftfreq(size)
+
+    def error(shift):
+        moved = np.fft.irfft2(
+            spectrum * np.exp(-2j * np.pi * (fx * shift[0] + fy * shift[1])), s=(size, size)
+        )
+        ratio = ((moved - truth) ** 2).sum((-2, -1)) / (truth**2).sum((-2, -1))
+        return float(np.sqrt(ratio).mean())
+
+    start = (centroids_px(truth) - centroids_px(found)).mean(axis=0)
+    return float(minimize(error, start, method="Nelder-Mead", options={"xatol": 0.01}).fun)
+
+
+@pytest.mark.parametrize(
+    ("burst", "exposure", "limit"),
+    [(6, Exposure(), 0.07), (1, Exposure(), 0.12), (1, Exposure.noise_free(), 0.03)],
+    ids=["six shots", "one shot", "noise-free"],
+)
+def test_published_kernels_are_recovered(burst, exposure, limit, lens):
+    pose = Pose(scale=1.05, rotation_deg=4, tilt_deg=(5, -4), distortion=-0.02)
+    shoot = simulate_shoot(TARGET, lens, pose, exposure, burst=burst)
+    captures = Captures(shoot.discs, [shoot.white], [shoot.black], shoot.sheets)
+    found = calibrate(captures, TARGET, SolveSettings(rows=2, cols=3), field=FIELD)
+    pairs = zip(found.kernels.astype(float), lens.kernels.astype(float), strict=True)
+    assert np.mean([registered_error(a, b) for a, b in pairs]) <= limit
+    difference = disparity_px(found.kernels) - disparity_px(lens.kernels)
+    assert np.abs(difference).max() <= 0.1
+    ratio = found.vignetting_ratio[FIELD.window] / lens.vignetting_ratio[FIELD.window]
+    assert np.abs(ratio - 1).max() <= 0.005
+    assert found.verdict["grade"] == "good"
