@@ -22,6 +22,7 @@ from napari_dpdeblur.fit import (
     run_fit,
 )
 from napari_dpdeblur.fit.checkpoint import FitState
+from napari_dpdeblur.fit.finish import signature
 
 CPU = torch.device("cpu")
 
@@ -185,3 +186,12 @@ def test_a_folder_that_cannot_be_written(scene: Any, tmp_path: Path) -> None:
             settings_of("preview"),
             checkpoint=Checkpoint(path),
         )
+
+
+def test_captures_without_files_are_told_apart(scene: Any) -> None:
+    capture, calibration = scene.capture, scene.calibration
+    other = replace(capture, raw=capture.raw + np.asarray(1, capture.raw.dtype))
+    settings = FitSettings()
+    first, second = (signature(given, calibration, settings, None) for given in (capture, other))
+    assert first != second
+    assert first == signature(capture, calibration, settings, None)

@@ -29,7 +29,8 @@ SIMULATED_FILES = (
     CALIBRATION_FILE,
 )
 QT_BINDINGS = ("PyQt6", "PySide6", "PyQt5", "PySide2")
-SIZE = (336, 448)
+SIZE = (504, 672)
+SEED = 2
 PRESET: Preset = "standard"
 
 
@@ -60,7 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     known_files = (*RUN_FILES, *SIMULATED_FILES)
     check_output_folder(arguments.output, overwrite=True, known_files=known_files)
-    simulation = simulate(*SIZE)
+    simulation = simulate(*SIZE, seed=SEED)
     result = _fit(simulation)
     with atomic_folder(arguments.output, overwrite=True, known_files=known_files) as partial:
         _write(simulation, result, partial)

@@ -32,7 +32,8 @@ def signature(
 ) -> str:
     """SHA-256 of everything that decides the result."""
     parts = {
-        "capture": [*capture.source.sha256, capture.black, capture.white],
+        "capture": [hashlib.sha256(capture.raw.tobytes()).hexdigest(), str(capture.raw.dtype)],
+        "levels": [capture.black, capture.white, capture.encoding],
         "calibration": calibration.content_hash(),
         "settings": settings.model_dump(exclude={"device", "threads"}),
         "crop": crop,
