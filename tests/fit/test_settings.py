@@ -9,7 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from napari_dpdeblur.errors import SettingsError
-from napari_dpdeblur.fit.settings import MAX_SETTINGS_BYTES, PRESETS, FitSettings, Weights
+from napari_dpdeblur.fit.presets import PRESETS
+from napari_dpdeblur.fit.settings import MAX_SETTINGS_BYTES, FitSettings, Weights
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from napari_dpdeblur.cli.fit import fit_with_bar
 from napari_dpdeblur.cli.simulate import CALIBRATION_FILE, NAME, Simulation, simulate
-from napari_dpdeblur.fit.settings import FitSettings, Preset
+from napari_dpdeblur.fit.presets import Preset
 
 if TYPE_CHECKING:
     from napari_dpdeblur.cli.arguments import Subparsers
@@ -74,6 +74,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _fit(simulation: Simulation) -> FitResult:
+    from napari_dpdeblur.fit import FitSettings
+
     options = argparse.Namespace(json=False, crop=None)
     settings = FitSettings(preset=PRESET)
     return fit_with_bar(

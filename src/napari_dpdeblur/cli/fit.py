@@ -14,13 +14,13 @@ from napari_dpdeblur.cli.arguments import (
     print_result,
 )
 from napari_dpdeblur.cli.render import crop_argument
-from napari_dpdeblur.fit.settings import PRESETS, FitSettings
+from napari_dpdeblur.fit.presets import PRESETS
 
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.cli.arguments import Subparsers
-    from napari_dpdeblur.fit import Checkpoint, FitEvent, FitResult
+    from napari_dpdeblur.fit import Checkpoint, FitEvent, FitResult, FitSettings
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -88,6 +88,8 @@ def checkpoint_path(output: Path) -> Path:
 
 
 def _settings(arguments: argparse.Namespace) -> FitSettings:
+    from napari_dpdeblur.fit import FitSettings
+
     settings = FitSettings.read(arguments.settings) if arguments.settings else FitSettings()
     return settings.changed(
         preset=arguments.preset, device=arguments.device, layers=arguments.layers

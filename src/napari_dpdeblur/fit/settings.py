@@ -9,9 +9,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from napari_dpdeblur.errors import SettingsError
+from napari_dpdeblur.fit.presets import Preset
 
-Preset = Literal["standard", "preview", "paper"]
-PRESETS: tuple[Preset, ...] = ("standard", "preview", "paper")
 MAX_SETTINGS_BYTES = 1_000_000
 
 
