@@ -40,11 +40,28 @@ def _qt_problem() -> str | None:
 
 QT_PROBLEM = _qt_problem()
 
-if QT_PROBLEM is not None:
-    # pytest-qt stops the whole run when Qt cannot be loaded (a machine without libEGL): leave it
-    # out, and skip only the tests that ask for it.
-    def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Add the option for long tests; keep pytest-qt out where Qt cannot be loaded.
+
+    pytest-qt would stop the whole run there (a machine without libEGL), so only the tests that
+    ask for it are skipped.
+    """
+    parser.addoption("--run-slow", action="store_true", help="run the tests marked slow as well")
+    if QT_PROBLEM is not None:
         pluginmanager.set_blocked("pytest-qt")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out long tests unless they were asked for."""
+    if config.getoption("--run-slow"):
+        return
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="takes minutes: ask for it with --run-slow"))
+
+
+if QT_PROBLEM is not None:
 
     @pytest.fixture
     def qtbot() -> None:
