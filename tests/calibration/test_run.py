@@ -98,18 +98,6 @@ def test_a_picture_that_cannot_be_written(small_lens, tmp_path):
         write_picture(small_lens, tmp_path / "no" / "folder.png")
 
 
-def test_progress_grows_to_one(small_captures, small_target, small_settings):
-    heard = []
-    fast = small_settings.model_copy(update={"iterations": 2})
-    calibrate(
-        small_captures, small_target, fast, field=FIELD, progress=lambda s, x: heard.append((s, x))
-    )
-    shares = [share for _, share in heard]
-    assert shares == sorted(shares)
-    assert shares[-1] == 1
-    assert any("tile 6 of 6" in step for step, _ in heard)
-
-
 def test_covered_discs_are_noticed_and_do_not_spoil_the_kernels(
     small_lens, small_target, small_settings
 ):

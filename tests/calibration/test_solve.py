@@ -50,8 +50,12 @@ def evidence():
 
 
 def solve(evidence, settings=SETTINGS):
-    *_, (_, _, solution) = solve_kernels(evidence, settings)
-    return solution
+    steps = solve_kernels(evidence, settings)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
 
 
 def errors(found, truth):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,12 +87,16 @@ class KernelProblem:
         prior = self.smoothness * _laplacian(kernels) + self.energy * kernels
         return data + prior + self.penalty
 
-    def minimise(self, iterations: int) -> Tensor:
-        """Accelerated projected gradient on the simplex (FISTA), from a Wiener estimate."""
+    def minimise(self, iterations: int, check: Callable[[], None] = lambda: None) -> Tensor:
+        """Accelerated projected gradient on the simplex (FISTA), from a Wiener estimate.
+
+        ``check`` is called before every step and may raise to end the solve.
+        """
         step = 1 / (self._curvature() + 8 * self.smoothness + self.energy)
         kernels = ahead = self.start
         momentum = 1.0
         for _ in range(iterations):
+            check()
             moved = project_on_simplex(ahead - step * self.gradient(ahead))
             following = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
             ahead = moved + (momentum - 1) / following * (moved - kernels)

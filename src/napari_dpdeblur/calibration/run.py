@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,10 @@ import numpy as np
 
 from napari_dpdeblur.calibration.calibration import Calibration, Field
 from napari_dpdeblur.calibration.detect import Detection, detect_discs
+from napari_dpdeblur.calibration.diagnostics import diagnostics, seen_discs
+from napari_dpdeblur.calibration.events import CalibrationEvent, Clock
 from napari_dpdeblur.calibration.evidence import central_field, gather_evidence
-from napari_dpdeblur.calibration.radiometry import Screen, screen_views
+from napari_dpdeblur.calibration.radiometry import screen_views
 from napari_dpdeblur.calibration.solve import Evidence, Solution, SolveSettings, solve_kernels
 from napari_dpdeblur.calibration.target import Target
 from napari_dpdeblur.calibration.verdict import judge
@@ -21,10 +23,8 @@ from napari_dpdeblur.calibration.vignetting import Vignetting, merge_white_sheet
 from napari_dpdeblur.capture import DualPixelCapture, merge_captures
 from napari_dpdeblur.errors import CalibrationError
 
-Progress = Callable[[str, float], None]
 STILL_PX = 0.15  # captures that moved by less are averaged as they are
-THUMBNAIL_PX = 640
-RESIDUAL_MAP_PX = 168
+MIN_LIGHT = 1e-4  # vignetting is divided by
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,46 +47,95 @@ class Camera:
     lens_constants: tuple[float, float] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class _Merged:
+    """One capture of each kind."""
+
+    discs: DualPixelCapture
+    white: DualPixelCapture
+    black: DualPixelCapture
+    vignetting: Vignetting | None
+
+
+def calibration_events(
+    captures: Captures,
+    target: Target,
+    settings: SolveSettings | None = None,
+    camera: Camera | None = None,
+    field: Field | None = None,
+    *,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> Generator[CalibrationEvent, None, Calibration]:
+    """The whole calibration as a generator: yields events, returns the Calibration.
+
+    ``field`` is the part of the frame to calibrate, two thirds in the middle if None.
+    ``is_cancelled`` is asked many times a second while kernels are solved and between the other
+    steps; when it says yes, CalibrationCancelled is raised.
+    """
+    settings, camera, clock = settings or SolveSettings(), camera or Camera(), Clock(is_cancelled)
+    merged = yield from _merge(captures, clock)
+    screen = screen_views(merged.discs, merged.white, merged.black)
+    frame_shape = (screen.lit.shape[0], screen.lit.shape[1])
+    _check_sheets(merged.vignetting, frame_shape)
+    yield clock.event("discs", 1, 2, "captures on the scale of the screen")
+    detection = detect_discs(screen.views.mean(axis=0), target, merged.discs.name)
+    found = f"{len(detection.centres)} of {detection.expected} discs found"
+    yield clock.event("discs", 2, 2, found, **seen_discs(screen, detection))
+    field = field or central_field(frame_shape)
+    evidence, hidden = gather_evidence(screen, detection, target, field, settings.kernel_px)
+    yield clock.event("pattern", 1, 1, "sharp picture rendered")
+    solution = yield from _solved(evidence, settings, clock)
+    notes = _notes(detection, hidden, target, merged.vignetting, frame_shape)
+    verdict = judge(detection, screen, solution, settings.rows, settings.cols, notes)
+    yield clock.event("verdict", 1, 1, f"verdict: {verdict['grade']}")
+    return Calibration(
+        solution.kernels,
+        settings.rows,
+        settings.cols,
+        field,
+        frame_shape,
+        verdict=verdict,
+        source=_source(captures, settings, target),
+        orientation=merged.discs.orientation,
+        diagnostics=diagnostics(screen, detection, solution),
+        **_about(camera, merged.vignetting),
+    )
+
+
 def calibrate(
     captures: Captures,
     target: Target,
-    settings: SolveSettings = SolveSettings(),  # noqa: B008 (frozen)
-    camera: Camera = Camera(),  # noqa: B008 (frozen)
+    settings: SolveSettings | None = None,
+    camera: Camera | None = None,
     field: Field | None = None,
-    progress: Progress = lambda step, share: None,
+    *,
+    on_event: Callable[[CalibrationEvent], None] = lambda event: None,
+    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Calibration:
-    """The whole calibration; ``progress`` hears the step and the share that is done, 0 to 1."""
-    progress("merging captures", 0.0)
-    discs = merge_burst(captures.discs, "discs")
-    white, black = merge_burst(captures.white, "white"), merge_burst(captures.black, "black")
-    vignetting = merge_white_sheets(captures.sheets) if captures.sheets else None
-    progress("finding discs", 0.15)
-    screen = screen_views(discs, white, black)
-    frame_shape = (screen.lit.shape[0], screen.lit.shape[1])
-    _check_sheets(vignetting, frame_shape)
-    detection = detect_discs(screen.views.mean(axis=0), target, discs.name)
-    field = field or central_field(frame_shape)
-    progress("rendering the pattern", 0.25)
-    evidence, hidden = gather_evidence(screen, detection, target, field, settings.kernel_px)
-    solution = _solved(evidence, settings, progress)
-    notes = _notes(detection, hidden, target, vignetting, frame_shape)
-    progress("done", 1.0)
-    return Calibration(
-        kernels=solution.kernels,
-        rows=settings.rows,
-        cols=settings.cols,
-        field=field,
-        frame_shape=frame_shape,
-        vignetting=None if vignetting is None else np.maximum(vignetting.maps, 1e-4),
-        camera=camera.name,
-        focus_distance_m=camera.focus_distance_m,
-        captured_on=camera.captured_on or datetime.date.today().isoformat(),
-        verdict=judge(detection, screen, solution, settings.rows, settings.cols, notes),
-        lens_constants=camera.lens_constants,
-        source=_source(captures, settings, target),
-        orientation=discs.orientation,
-        diagnostics=_diagnostics(screen, detection, solution),
+    """Run a calibration to its end and return it; ``on_event`` sees each event."""
+    events = calibration_events(
+        captures, target, settings, camera, field, is_cancelled=is_cancelled
     )
+    while True:
+        try:
+            on_event(next(events))
+        except StopIteration as end:
+            calibration: Calibration = end.value
+            return calibration
+
+
+def _merge(captures: Captures, clock: Clock) -> Generator[CalibrationEvent, None, _Merged]:
+    """One capture from each burst, and the vignetting."""
+    clock.check()
+    discs = merge_burst(captures.discs, "discs")
+    yield clock.event("merging", 1, 4, "discs")
+    white = merge_burst(captures.white, "white")
+    yield clock.event("merging", 2, 4, "white screen")
+    black = merge_burst(captures.black, "black")
+    yield clock.event("merging", 3, 4, "black screen")
+    vignetting = merge_white_sheets(captures.sheets) if captures.sheets else None
+    yield clock.event("merging", 4, 4, "white sheets")
+    return _Merged(discs, white, black, vignetting)
 
 
 def merge_burst(captures: Sequence[DualPixelCapture], what: str) -> DualPixelCapture:
@@ -115,14 +164,17 @@ def _check_sheets(vignetting: Vignetting | None, frame_shape: tuple[int, int]) -
         )
 
 
-def _solved(evidence: Evidence, settings: SolveSettings, progress: Progress) -> Solution:
-    solution: Solution | None = None
-    for done, count, result in solve_kernels(evidence, settings):
-        progress(f"solving kernels, tile {done} of {count}", 0.3 + 0.65 * done / count)
-        solution = result
-    if solution is None:
-        raise CalibrationError("The kernels were not solved; calibrate again.")
-    return solution
+def _solved(
+    evidence: Evidence, settings: SolveSettings, clock: Clock
+) -> Generator[CalibrationEvent, None, Solution]:
+    steps = solve_kernels(evidence, settings, clock.check)
+    while True:
+        try:
+            done, count = next(steps)
+        except StopIteration as end:
+            solution: Solution = end.value
+            return solution
+        yield clock.event("kernels", done, count, f"tile {done} of {count}")
 
 
 def _notes(
@@ -157,6 +209,17 @@ def _cut_off_everywhere(detection: Detection, target: Target, frame_shape: tuple
     return bool(((screen > 0) & (screen < np.array(target.screen_px))).all())
 
 
+def _about(camera: Camera, vignetting: Vignetting | None) -> dict[str, Any]:
+    """What the record says about the camera."""
+    return {
+        "vignetting": None if vignetting is None else np.maximum(vignetting.maps, MIN_LIGHT),
+        "camera": camera.name,
+        "focus_distance_m": camera.focus_distance_m,
+        "captured_on": camera.captured_on or datetime.date.today().isoformat(),
+        "lens_constants": camera.lens_constants,
+    }
+
+
 def _source(captures: Captures, settings: SolveSettings, target: Target) -> dict[str, Any]:
     """Provenance, ready for JSON."""
     groups = {name: getattr(captures, name) for name in ("discs", "white", "black", "sheets")}
@@ -169,22 +232,4 @@ def _source(captures: Captures, settings: SolveSettings, target: Target) -> dict
         },
         "settings": settings.model_dump(),
         "target": target.describe(),
-    }
-
-
-def _diagnostics(screen: Screen, detection: Detection, solution: Solution) -> dict[str, np.ndarray]:
-    """Small pictures for `calibrate show`."""
-    mean = np.clip(screen.views.mean(axis=0), 0.0, 1.2)
-    scale = THUMBNAIL_PX / mean.shape[1]
-    size = (THUMBNAIL_PX, round(mean.shape[0] * scale))
-    ratio = solution.residual.shape[1] / solution.residual.shape[2]
-    map_size = (RESIDUAL_MAP_PX, round(RESIDUAL_MAP_PX * ratio))
-    energy = [
-        np.sqrt(cv2.resize(view**2, map_size, interpolation=cv2.INTER_AREA))
-        for view in solution.residual
-    ]
-    return {
-        "thumbnail": cv2.resize(mean, size, interpolation=cv2.INTER_AREA),
-        "residual": np.stack(energy),
-        "discs": np.column_stack([detection.centres, detection.residuals]).astype(np.float32),
     }

@@ -11,7 +11,7 @@ terms are one, of pictures filtered by sqrt(1 + l4 |omega|^2), because filters c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,9 +43,9 @@ class Solution:
 
 
 def solve_kernels(
-    evidence: Evidence, settings: SolveSettings
-) -> Iterator[tuple[int, int, Solution | None]]:
-    """Yields (tiles done, tiles in all, None) and at last the solution."""
+    evidence: Evidence, settings: SolveSettings, check: Callable[[], None] = lambda: None
+) -> Generator[tuple[int, int], None, Solution]:
+    """Yields (tiles done, tiles in all) and returns the solution; ``check`` may raise to end it."""
     height, width = evidence.valid.shape
     layout = TileLayout.regular(height, width, settings.rows, settings.cols)
     tiles = Tiles.of(evidence, layout, settings)
@@ -62,13 +62,13 @@ def solve_kernels(
         chunk = todo[start : start + CHUNK_TILES]
         problem = KernelProblem.of(tiles, chunk, settings)
         with torch.no_grad():
-            found = problem.minimise(settings.iterations)
+            found = problem.minimise(settings.iterations, check)
             residual[chunk] = problem.residual(found).numpy()
         kernels[chunk] = found.numpy()
-        yield start + len(chunk), len(todo), None
+        yield start + len(chunk), len(todo)
     filled = fill_from_neighbours(kernels, tiles.solvable, settings.rows, settings.cols)
     picture = tiles.joined(residual, layout)
-    yield len(todo), len(todo), Solution(filled, picture, tiles.noise, tiles.solvable)
+    return Solution(filled, picture, tiles.noise, tiles.solvable)
 
 
 def fill_from_neighbours(

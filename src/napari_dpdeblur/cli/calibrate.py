@@ -16,6 +16,7 @@ from napari_dpdeblur.errors import CalibrationError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from napari_dpdeblur.calibration.events import CalibrationEvent
     from napari_dpdeblur.calibration.solve_settings import SolveSettings
     from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.cli.arguments import Subparsers
@@ -85,8 +86,8 @@ def run_calibration(arguments: argparse.Namespace) -> None:
     target = load_target(arguments.target)
     groups = [open_all(getattr(arguments, name), arguments) for name in GROUPS]
     camera = Camera(arguments.camera, arguments.focus_distance)
-    with progress_bar() as progress:
-        calibration = calibrate(Captures(*groups), target, settings, camera, progress=progress)
+    with progress_bar() as show:
+        calibration = calibrate(Captures(*groups), target, settings, camera, on_event=show)
     save_calibration(calibration, arguments.output)
     if arguments.picture is not None:
         write_picture(calibration, arguments.picture)
@@ -123,15 +124,15 @@ def open_all(paths: list[Path], arguments: argparse.Namespace) -> list[DualPixel
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[str, float], None]]:
-    """A bar on standard error that hears the step and the share that is done."""
+def progress_bar() -> Iterator[Callable[[CalibrationEvent], None]]:
+    """A bar on standard error that hears the events of a calibration."""
     from tqdm import tqdm
 
     with tqdm(total=100, desc="Calibrating", unit="%", delay=1) as bar:
 
-        def show(step: str, share: float) -> None:
-            bar.set_postfix_str(step)
-            bar.update(round(100 * share) - bar.n)
+        def show(event: CalibrationEvent) -> None:
+            bar.set_postfix_str(f"{event.stage}: {event.detail}")
+            bar.update(round(100 * event.fraction) - bar.n)
 
         yield show
 
