@@ -1,0 +1,127 @@
+"""Pictures for other programs: tone curve, 16-bit PNG and TIFF, coloured defocus map, layer stack.
+
+Every file appears complete or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import tifffile
+from PIL import Image, PngImagePlugin
+
+from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.results.preview import defocus_colors, white_point
+from napari_dpdeblur.results.tiff_files import SOFTWARE, write_image, write_mpi
+
+FloatArray = npt.NDArray[np.floating]
+PNG, TIFFS = ".png", (".tif", ".tiff")
+
+
+def srgb_encode(linear: FloatArray) -> npt.NDArray[np.float32]:
+    """The sRGB transfer curve (IEC 61966-2-1) of values in 0..1, clipped; any shape, NaN is 0."""
+    values = np.clip(np.nan_to_num(np.asarray(linear, np.float32)), 0.0, 1.0)
+    return np.where(values <= 0.0031308, 12.92 * values, 1.055 * values ** (1 / 2.4) - 0.055)
+
+
+def display_values(
+    image: FloatArray, white: float | None = None, dtype: npt.DTypeLike = np.uint16
+) -> npt.NDArray[np.unsignedinteger]:
+    """Linear (C, H, W) to (H, W) or (H, W, 3) as a screen expects it: uint8 or uint16.
+
+    ``white`` is the linear value that becomes full scale; None: nearly the brightest.
+    """
+    white = white_point(image) if white is None else white
+    scale = np.iinfo(dtype).max
+    values = srgb_encode(np.asarray(image, np.float32) / np.float32(max(white, 1e-12)))
+    pixels = np.moveaxis(np.round(scale * values).astype(dtype), 0, -1)
+    return pixels[..., 0] if pixels.shape[-1] == 1 else pixels
+
+
+def write_picture(path: Path, image: FloatArray, white: float | None = None) -> Path:
+    """Write a linear image (C, H, W) with the sRGB tone curve as 16-bit PNG or TIFF."""
+    pixels = display_values(image, white)
+    writers: dict[str, Callable[[Path], None]] = {PNG: lambda p: _write_png16(p, pixels)}
+    writers |= dict.fromkeys(TIFFS, lambda p: _write_tiff16(p, pixels))
+    return _write(path, writers, "the all-in-focus image")
+
+
+def write_defocus(
+    path: Path, defocus_map: FloatArray, limits: tuple[float, float] | None = None
+) -> Path:
+    """Write a defocus map (H, W): TIFF keeps the values (float32), PNG shows them in viridis.
+
+    ``limits`` are the defocus scales of the first and the last colour; the PNG says them in its
+    text, because the colours alone do not.
+    """
+    values = np.asarray(defocus_map, np.float32)
+    lowest, highest = limits or (float(np.nanmin(values)), float(np.nanmax(values)))
+
+    def write_tiff(target: Path) -> None:
+        write_image(target, values, content="defocus map", unit="defocus scale")
+
+    def write_png(target: Path) -> None:
+        text = PngImagePlugin.PngInfo()
+        text.add_text("Software", SOFTWARE)
+        text.add_text("Description", f"defocus scale, viridis from {lowest:.6g} to {highest:.6g}")
+        picture = Image.fromarray(defocus_colors(values, lowest, highest))
+        picture.save(target, format="PNG", pnginfo=text)
+
+    return _write(path, {PNG: write_png, **dict.fromkeys(TIFFS, write_tiff)}, "the defocus map")
+
+
+def write_layer_stack(
+    path: Path, color: FloatArray, alpha: FloatArray, defocus_scales: npt.ArrayLike
+) -> Path:
+    """Write layers (L, C, H, W) and (L, 1, H, W) as RGBA pages of a TIFF, linear, back to front."""
+
+    def write_tiff(target: Path) -> None:
+        write_mpi(target, np.asarray(color), np.asarray(alpha), defocus_scales)
+
+    return _write(path, dict.fromkeys(TIFFS, write_tiff), "the layers")
+
+
+def _write(path: Path, writers: dict[str, Callable[[Path], None]], what: str) -> Path:
+    """Write beside the target, then give it its name."""
+    path = Path(path)
+    writer = writers.get(path.suffix.lower())
+    if writer is None:
+        known = " or ".join(writers)
+        raise ResultError(f"{path.name} cannot hold {what}; choose a name that ends in {known}.")
+    beside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    try:
+        try:
+            writer(beside)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        reason = error.strerror or f"{error}, is the disk full?"
+        raise ResultError(
+            f"{path} cannot be written ({reason}); free space there or choose another place."
+        ) from error
+    return path
+
+
+def _write_png16(path: Path, pixels: npt.NDArray[np.unsignedinteger]) -> None:
+    stored = pixels if pixels.ndim == 2 else np.ascontiguousarray(pixels[..., ::-1])
+    # Through memory: cv2.imwrite cannot open every path on every system, and hides the reason.
+    path.write_bytes(cv2.imencode(".png", stored)[1].tobytes())
+
+
+def _write_tiff16(path: Path, pixels: npt.NDArray[np.unsignedinteger]) -> None:
+    tifffile.imwrite(
+        path,
+        pixels,
+        photometric="minisblack" if pixels.ndim == 2 else "rgb",
+        compression="zlib",
+        description=json.dumps({"content": "all-in-focus image", "encoding": "sRGB"}),
+        software=SOFTWARE,
+        metadata=None,
+    )

@@ -1,0 +1,1 @@
+"""The napari plugin. Nothing outside of this package imports napari or Qt."""

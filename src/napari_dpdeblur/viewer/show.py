@@ -1,0 +1,78 @@
+"""Put layers into a viewer, and the colour bar that belongs to a defocus map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from weakref import WeakSet
+
+from napari.layers import Layer
+
+from napari_dpdeblur.viewer.find import layer_of, ours
+from napari_dpdeblur.viewer.layers import KEY, LayerData, info
+
+BAR_TEXT = "defocus, {unit}"
+_IN_PLACE = ("scale", "translate", "contrast_limits", "gamma", "metadata")
+_watched: WeakSet[Any] = WeakSet()
+
+
+def put_layers(viewer: Any, layers: Iterable[LayerData]) -> list[Layer]:
+    """Add layers; one of the same group and kind gets the new data instead, and keeps its look."""
+    watch(viewer)
+    return [_put(viewer, *layer) for layer in layers]
+
+
+def _put(viewer: Any, data: Any, options: dict[str, Any], layer_type: str) -> Layer:
+    known = options["metadata"][KEY]
+    layer = layer_of(viewer, known["group"], known["kind"])
+    if (
+        layer is None
+        or layer.ndim != len(options["scale"])
+        or type(layer)._type_string != layer_type
+    ):
+        return viewer.add_layer(Layer.create(data, options, layer_type))
+    layer.data = data
+    for name in _IN_PLACE:
+        if name in options:
+            setattr(layer, name, options[name])
+    return layer
+
+
+def watch(viewer: Any) -> None:
+    """Give every defocus map that appears in this viewer a colour bar with its unit."""
+    if viewer in _watched:
+        return
+    _watched.add(viewer)
+    viewer.layers.events.inserted.connect(lambda event: _decorate(viewer, event.value))
+    viewer.layers.events.removed.connect(lambda event: _label_bars(viewer))
+    for layer in ours(viewer):
+        _decorate(viewer, layer)
+
+
+def _decorate(viewer: Any, layer: Layer) -> None:
+    if "unit" not in info(layer):
+        return
+    if hasattr(layer, "colorbar"):  # napari 0.7 and newer
+        layer.colorbar.visible = True
+    layer.events.visible.connect(lambda event: _label_bars(viewer))
+    _label_bars(viewer)
+
+
+def _label_bars(viewer: Any) -> None:
+    """Say the unit in the canvas while a defocus map is visible; leave text of others alone."""
+    units = {
+        info(layer)["unit"] for layer in ours(viewer) if layer.visible and "unit" in info(layer)
+    }
+    texts = [BAR_TEXT.format(unit=unit) for unit in sorted(units)]
+    overlay = text_overlay(viewer)
+    if overlay.visible and not overlay.text.startswith(BAR_TEXT.split("{")[0]):
+        return
+    overlay.text = "\n".join(texts)
+    overlay.position = "top_right"
+    overlay.visible = bool(texts)
+
+
+def text_overlay(viewer: Any) -> Any:
+    """The text in the canvas, wherever this version of napari keeps it."""
+    canvas = getattr(viewer, "canvas", None)  # since napari 0.9
+    return viewer.text_overlay if canvas is None else canvas.overlays.text

@@ -1,0 +1,120 @@
+"""A real napari window, a small capture with its calibration, and a result."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from napari_dpdeblur.calibration import Calibration
+from napari_dpdeblur.calibration.synthetic import synthetic_calibration
+from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.results import RunRecord
+
+SIZE = (96, 128)
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keep the tests away from the settings of whoever runs them."""
+    monkeypatch.setenv("DPDEBLUR_CONFIG", str(tmp_path_factory.mktemp("config")))
+
+
+@pytest.fixture(scope="session")
+def _window(qapp: Any) -> Iterator[Any]:
+    """One window for all tests: opening one takes a second."""
+    napari = pytest.importorskip("napari")
+    viewer = napari.Viewer(show=True)
+    viewer.window._qt_window.resize(1366, 740)
+    yield viewer
+    viewer.close()
+
+
+@pytest.fixture
+def viewer(display: None, qtbot: Any, _window: Any) -> Iterator[Any]:
+    """A napari viewer in a real window, empty; its widgets and layers are removed afterwards.
+
+    Skipped where there is no display: the canvas needs OpenGL, which Qt's offscreen lacks.
+    """
+    yield _window
+    _empty(_window)
+
+
+def _empty(viewer: Any) -> None:
+    viewer.window.remove_dock_widget("all")
+    viewer.layers.clear()
+    viewer.dims.ndisplay = 2
+    gc.collect()
+
+
+@pytest.fixture(scope="session")
+def scene_capture() -> DualPixelCapture:
+    """A synthetic capture of 96 x 128 square pixels, stored with 48 rows as the phone does."""
+    from napari_dpdeblur.capture.synthetic import render_capture, synthetic_scene
+
+    scene = synthetic_scene(*SIZE, seed=1)
+    return render_capture(scene, _grid(), seed=1, pixel_aspect=2, name="scene")
+
+
+@pytest.fixture(scope="session")
+def calibration() -> Calibration:
+    """The lens of `scene_capture`."""
+    return synthetic_calibration(*SIZE, rows=2, cols=3)
+
+
+def _grid() -> Any:
+    from napari_dpdeblur.capture.synthetic_lens import synthetic_kernels
+    from napari_dpdeblur.optics import KernelGrid
+
+    return KernelGrid.from_array(synthetic_kernels(2, 3), 2, 3)
+
+
+@pytest.fixture
+def make_record(
+    calibration: Calibration, scene_capture: DualPixelCapture
+) -> Callable[..., RunRecord]:
+    """A result of random numbers with the provenance of `scene_capture`."""
+
+    def make(channels: int = 1, layers: int = 4, crop: list[int] | None = None) -> RunRecord:
+        height, width = crop[2:] if crop else SIZE
+        random = np.random.default_rng(layers)
+
+        def values(*shape: int) -> np.ndarray:
+            return random.uniform(0.0, 1.0, shape).astype(np.float32)
+
+        alpha = values(layers, 1, height, width)
+        alpha[0] = 1.0
+        return RunRecord(
+            all_in_focus=0.5 * values(channels, height, width),
+            defocus_map=0.1 + 1.3 * values(height, width),
+            confidence=values(height, width),
+            mpi_color=0.5 * values(layers, channels, height, width),
+            mpi_alpha=alpha,
+            defocus_scales=np.linspace(1.4, 0.1, layers),
+            provenance={
+                "settings": {"layers": layers, "preset": "standard"},
+                "capture": scene_capture.describe(),
+                "calibration": calibration.describe(),
+                "crop": crop,
+                "loss_history": [{"step": 1, "data": 0.25}],
+            },
+        )
+
+    return make
+
+
+@pytest.fixture
+def capture_files(tmp_path: Path, scene_capture: DualPixelCapture) -> tuple[Path, Path]:
+    """`scene_capture` as the app's PGM pair in a folder of its own."""
+    from napari_dpdeblur.capture.pgm import write_pgm_pair
+
+    folder = tmp_path / "pair"
+    folder.mkdir()
+    left, right = scene_capture.raw[:, 0]
+    return write_pgm_pair(folder, "scene", left, right, scene_capture.pixel_aspect)
