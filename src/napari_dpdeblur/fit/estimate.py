@@ -1,0 +1,106 @@
+"""What a fit will need, before it runs: memory and time. Loads no torch.
+
+The figures were measured with `benchmarks/robustness_memory.py`; they are rounded up.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import psutil
+
+from napari_dpdeblur.errors import FitError
+from napari_dpdeblur.fit.presets import Preset
+
+PROGRAM_BYTES = 400_000_000  # Python, torch, NumPy, OpenCV
+SPARE_SHARE = 0.9  # of the available memory that a fit may plan with
+FLOAT_BYTES = 4
+# Arrays of the size of one view that are alive at once, apart from the layers.
+PLANES = {"preview": 36, "standard": 36, "paper": 40}
+# Arrays of the size of one view for each layer on the grid of the fit, apart from its colours.
+LAYER_PLANES = {"preview": 3, "standard": 5, "paper": 16}
+# Seconds on one core of a desktop computer for one million pixels: fixed part, part per layer.
+SECONDS = {"preview": (5.0, 0.1), "standard": (9.0, 1.0), "paper": (2000.0, 4200.0)}
+START_S = 3.0
+THREAD_GAIN = 0.8  # of what another thread could bring
+
+
+def estimate_memory(
+    height: int,
+    width: int,
+    channels: int = 1,
+    layers: int = 12,
+    preset: Preset = "standard",
+    row_upsampling: int = 1,
+) -> int:
+    """Largest memory in bytes that a process needs to fit height x width px and save the result.
+
+    ``height`` and ``width`` are of the calibrated field or the crop, in square pixels;
+    ``row_upsampling`` as in the capture: interpolated rows are not computed with.
+    """
+    computed = 1 if preset == "paper" else row_upsampling
+    planes = PLANES[preset] * channels / computed
+    per_layer = (channels + LAYER_PLANES[preset]) / computed + channels
+    if computed > 1:  # a second copy, enlarged to square pixels
+        per_layer += channels + 1
+    return PROGRAM_BYTES + int(height * width * FLOAT_BYTES * (planes + layers * per_layer))
+
+
+def estimate_time_s(
+    height: int,
+    width: int,
+    channels: int = 1,
+    layers: int = 12,
+    preset: Preset = "standard",
+    row_upsampling: int = 1,
+    threads: int | None = None,
+) -> float:
+    """Rough time of a fit on the CPU, for people to plan with: within a factor of about two."""
+    computed = 1 if preset == "paper" else row_upsampling
+    megapixels = height * width * channels / computed / 1e6
+    fixed, per_layer = SECONDS[preset]
+    speed = 1 + THREAD_GAIN * ((threads or usable_threads()) - 1)
+    return START_S + megapixels * (fixed + per_layer * layers) / speed
+
+
+def usable_threads() -> int:
+    """Threads that torch will take: OMP_NUM_THREADS, else the cores that this process may use."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def available_memory() -> int:
+    """Bytes that can be used without swapping, within the limit of a container or batch job."""
+    available = int(psutil.virtual_memory().available)
+    limit = _group_limit()
+    if limit is None:
+        return available
+    return max(min(available, limit - int(psutil.Process().memory_info().rss)), 0)
+
+
+def require_memory(need_bytes: int, name: str) -> None:
+    """FitError with the figures and the remedy when a fit of ``name`` would not have enough."""
+    free = available_memory()
+    if need_bytes > SPARE_SHARE * free:
+        raise FitError(
+            f"The fit of {name} needs about {need_bytes / 1e9:.1f} GB of memory, but only "
+            f"{free / 1e9:.1f} GB are free; fit a crop, use fewer layers or close other programs."
+        )
+
+
+def _group_limit(groups: Path = Path("/proc/self/cgroup")) -> int | None:
+    """The memory limit of the control group on Linux (containers, Slurm), None without one."""
+    try:
+        inside = groups.read_text().strip().rpartition("::")[2].lstrip("/")
+        root = Path("/sys/fs/cgroup")
+        folders = [root / inside, *(root / inside).parents]
+        found = [(folder / "memory.max") for folder in folders if folder.is_relative_to(root)]
+        limits = [path.read_text().strip() for path in found if path.exists()]
+    except OSError:
+        return None
+    return min((int(limit) for limit in limits if limit.isdigit()), default=None)

@@ -1,0 +1,63 @@
+"""Memory is known before a fit, and a shortage is one sentence with figures and remedy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from napari_dpdeblur.errors import FitError
+from napari_dpdeblur.fit import estimate
+from napari_dpdeblur.fit.estimate import (
+    available_memory,
+    estimate_memory,
+    estimate_time_s,
+    require_memory,
+    usable_threads,
+)
+
+
+def test_it_loads_neither_torch_nor_pydantic() -> None:
+    program = (
+        "import sys, napari_dpdeblur.fit.estimate as e; e.estimate_memory(1008, 1344);"
+        "sys.exit(any(m in sys.modules for m in ('torch', 'pydantic')))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("preset", ["preview", "standard", "paper"])
+def test_more_of_anything_needs_more(preset: str) -> None:
+    for function in (estimate_memory, estimate_time_s):
+        least = function(504, 672, 1, 6, preset)  # type: ignore[arg-type]
+        for larger in ((1008, 672, 1, 6), (504, 1344, 1, 6), (504, 672, 3, 6), (504, 672, 1, 24)):
+            assert function(*larger, preset) > least  # type: ignore[arg-type]
+
+
+def test_rows_that_were_interpolated_cost_less() -> None:
+    assert estimate_memory(1008, 1344, row_upsampling=2) < estimate_memory(1008, 1344)
+    assert estimate_time_s(1008, 1344, row_upsampling=2) < estimate_time_s(1008, 1344)
+
+
+def test_a_shortage_is_a_sentence_with_figures_and_remedy() -> None:
+    with pytest.raises(FitError, match=r"fit of 001 needs about \d+\.\d GB of memory, but only"):
+        require_memory(available_memory() * 2, "001")
+    with pytest.raises(FitError, match=r"are free; fit a crop, use fewer layers or close other"):
+        require_memory(available_memory() * 2, "001")
+    require_memory(1000, "001")
+
+
+def test_threads_follow_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert usable_threads() == 3
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert 1 <= usable_threads() <= (os.cpu_count() or 1)
+
+
+def test_the_limit_of_a_batch_job_counts(tmp_path: Path) -> None:
+    groups = tmp_path / "cgroup"
+    groups.write_text("0::/no/such/group\n")
+    assert estimate._group_limit(groups) is None or estimate._group_limit(groups) > 0
+    assert estimate._group_limit(tmp_path / "missing") is None
