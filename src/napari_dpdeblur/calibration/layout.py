@@ -5,16 +5,16 @@ It holds numbers only; the geometry below is what the authors describe with them
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from napari_dpdeblur.calibration.npy import read_npy
 from napari_dpdeblur.capture.image_file import read_image
 from napari_dpdeblur.capture.pixel import PUBLISHED_BLACK, PUBLISHED_WHITE
 from napari_dpdeblur.errors import CalibrationError, CaptureError
+from napari_dpdeblur.files import check_inside, digest, open_regular
+from napari_dpdeblur.files.npy import read_npy
 
 PUBLISHED_ROWS = 6
 PUBLISHED_COLS = 8
@@ -47,7 +47,7 @@ def read_layout(folder: Path) -> PublishedLayout:
             f"{kernel_paths[0]} and {kernel_paths[1]} differ in shape, {kernels[0].shape} and "
             f"{kernels[1].shape}; both must come from one calibration."
         )
-    sums = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in kernel_paths + white_paths}
+    sums = {path.name: _digest(path) for path in kernel_paths + white_paths}
     white = np.stack([_read_white(path) for path in white_paths])
     return PublishedLayout(np.stack(kernels, axis=1), white, sums)
 
@@ -59,14 +59,25 @@ def _existing(path: Path) -> Path:
             "blur_kernels_left.npy, blur_kernels_right.npy, white_sheet_left.png and "
             "white_sheet_right.png."
         )
+    try:
+        check_inside(path, path.parent)
+    except OSError as error:
+        raise CalibrationError(f"{path} is not read: {error.strerror}.") from error
     return path
+
+
+def _digest(path: Path) -> str:
+    try:
+        return digest(path)
+    except OSError as error:
+        raise CalibrationError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def _read_kernels(path: Path) -> np.ndarray:
     """(P, K, K) kernels of one view."""
     try:
-        with path.open("rb") as stream:
-            kernels = read_npy(stream, path.stat().st_size, str(path))
+        with open_regular(path) as (stream, size_bytes):
+            kernels = read_npy(stream, size_bytes, str(path), CalibrationError)
     except OSError as error:
         raise CalibrationError(f"{path} cannot be read: {error.strerror or error}.") from error
     if kernels.ndim != 3:

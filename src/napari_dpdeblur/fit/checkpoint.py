@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
+import time
 import zipfile
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,16 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.errors import FitError
+from napari_dpdeblur.files import atomic_file, open_regular
+from napari_dpdeblur.files.archive import DAMAGED, check_stored_members, read_array, write_stored
+from napari_dpdeblur.files.plain import parse_json
 
-FORMAT = "napari-dpdeblur checkpoint 1"
+FORMAT = "napari-dpdeblur checkpoint 2"
+HEADER_NAME = "header.json"
+TENSOR = "tensor_"
+# Saving may take this part of the time since the fit began, and so much at the beginning.
+MAX_SHARE = 0.03
+FREE_S = 0.3
 
 
 @dataclass(frozen=True)
@@ -32,29 +39,25 @@ class Checkpoint:
     """One file that always holds the newest complete state of one fit.
 
     ``resume`` says whether a state that is already there may be used; it is refused unless it
-    comes from the same capture, calibration and settings.
+    comes from the same capture, calibration and settings. A state that would cost more than
+    ``MAX_SHARE`` of the run time to save is skipped; the next one may be saved.
     """
 
     def __init__(self, path: Path, resume: bool = False) -> None:
         self.path = Path(path)
+        self.spent_s = 0.0
         self._resume = resume
+        self._start = time.monotonic()
 
     def load(self, signature: str, device: torch.device) -> FitState:
         """The saved state, or an empty one."""
         if not self._resume or not self.path.exists():
             return FitState()
         try:
-            # numpy leaves a file open that it cannot read
-            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
-                header = json.loads(str(saved["header"]))
-                tensors = {
-                    name.removeprefix("tensor_"): torch.from_numpy(saved[name]).to(device)
-                    for name in saved.files
-                    if name.startswith("tensor_")
-                }
-            found = header["format"], header["signature"]
-            state = FitState(tensors, dict(header["steps"]), list(header["history"]))
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+            with open_regular(self.path) as (file, size_bytes), zipfile.ZipFile(file) as archive:
+                check_stored_members(archive, size_bytes)
+                found, state = _read(archive, size_bytes, device)
+        except (*DAMAGED, OSError, TypeError, AttributeError, FitError):
             raise FitError(
                 f"The checkpoint {self.path} is damaged; delete it to start again."
             ) from None
@@ -66,29 +69,54 @@ class Checkpoint:
         return state
 
     def save(self, signature: str, state: FitState) -> None:
-        """Replace the file by a newer state, whole or not at all."""
+        """Replace the file by a newer state, whole or not at all, unless that costs too much."""
+        before = time.monotonic()
+        if self.spent_s > FREE_S + MAX_SHARE * (before - self._start):
+            return
         header = {
             "format": FORMAT,
             "signature": signature,
             "steps": state.steps,
             "history": state.history,
         }
-        arrays = {f"tensor_{name}": t.detach().cpu().numpy() for name, t in state.tensors.items()}
-        partial = self.path.with_name(self.path.name + ".partial")
+        arrays = {f"{TENSOR}{name}": _array(tensor) for name, tensor in state.tensors.items()}
+        content = json.dumps(header).encode()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with partial.open("wb") as file:
-                np.savez(file, header=json.dumps(header), **arrays)  # type: ignore[arg-type]
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(self.path)
+            with atomic_file(self.path) as beside, beside.open("wb") as file:
+                write_stored(file, HEADER_NAME, content, arrays)
         except OSError as error:
-            with suppress(OSError):
-                partial.unlink()
             raise FitError(
                 f"The checkpoint {self.path} cannot be written: {error.strerror or error}."
             ) from error
+        self.spent_s += time.monotonic() - before
 
     def remove(self) -> None:
         """Delete the file after the fit has ended well."""
         self.path.unlink(missing_ok=True)
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().cpu().numpy()
+
+
+def _read(
+    archive: zipfile.ZipFile, size_bytes: int, device: torch.device
+) -> tuple[tuple[str, str], FitState]:
+    """Format, signature and state; anything that no fit wrote is one of many exceptions."""
+    header = parse_json(archive.read(HEADER_NAME))
+    names = [name.removesuffix(".npy") for name in archive.namelist() if name.startswith(TENSOR)]
+    tensors = {
+        name.removeprefix(TENSOR): _tensor(
+            read_array(archive, name, name, FitError, size_bytes), device
+        )
+        for name in names
+    }
+    steps = {str(stage): int(count) for stage, count in header["steps"].items()}
+    history = [dict(entry) for entry in header["history"]]
+    return (str(header["format"]), str(header["signature"])), FitState(tensors, steps, history)
+
+
+def _tensor(array: np.ndarray, device: torch.device) -> Tensor:
+    native = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+    return torch.from_numpy(native).to(device)

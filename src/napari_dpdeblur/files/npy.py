@@ -1,0 +1,88 @@
+"""Arrays in NumPy's own format, read with care: no pickle, and no allocation before a check."""
+
+from __future__ import annotations
+
+import tokenize
+import warnings
+from typing import IO
+
+import numpy as np
+from numpy.lib import format as npy_format
+
+from napari_dpdeblur.errors import DpDeblurError
+
+MAX_ARRAY_BYTES = 512 * 1024**2
+_HEADER_ERRORS = (
+    ValueError,
+    EOFError,
+    TypeError,
+    SyntaxError,
+    MemoryError,
+    RecursionError,
+    tokenize.TokenError,
+    Warning,
+)
+
+
+def read_npy(
+    stream: IO[bytes],
+    size_bytes: int,
+    where: str,
+    error: type[DpDeblurError],
+    max_bytes: int = MAX_ARRAY_BYTES,
+) -> np.ndarray:
+    """One floating-point array from a seekable stream that holds ``size_bytes`` bytes.
+
+    ``where`` names the array in messages, ``error`` is the class to raise.
+    """
+    shape, dtype = _read_header(stream, where, error)
+    if dtype.hasobject:
+        raise error(
+            f"{where} holds Python objects, which could run code when opened; save it as a plain "
+            "float32 array."
+        )
+    if not np.issubdtype(dtype, np.floating):
+        raise error(f"{where} holds {dtype}, but floating-point numbers are expected.")
+    wrong = _wrong_size(shape, dtype, size_bytes - stream.tell(), max_bytes)
+    if wrong is not None:
+        raise error(f"{where} {wrong}")
+    stream.seek(0)
+    return npy_format.read_array(stream, allow_pickle=False)
+
+
+def _read_header(
+    stream: IO[bytes], where: str, error: type[DpDeblurError]
+) -> tuple[tuple[int, ...], np.dtype]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # about headers that Python 2 wrote
+            version = npy_format.read_magic(stream)
+            if version == (1, 0):
+                shape, _, dtype = npy_format.read_array_header_1_0(stream)
+            else:
+                shape, _, dtype = npy_format.read_array_header_2_0(stream)
+    except _HEADER_ERRORS as reason:
+        raise error(f"{where} is not a NumPy array file, or it is damaged; copy it again.") from (
+            reason
+        )
+    return shape, dtype
+
+
+def _wrong_size(
+    shape: tuple[int, ...], dtype: np.dtype, found_bytes: int, max_bytes: int
+) -> str | None:
+    """What is wrong with the size that a header announces; None when nothing is."""
+    expected_bytes = dtype.itemsize
+    for length in shape:
+        expected_bytes *= length
+    if expected_bytes > max_bytes:
+        return (
+            f"claims {expected_bytes / 1024**2:.0f} MiB of numbers, more than the "
+            f"{max_bytes // 1024**2} MiB that are accepted; the file is damaged."
+        )
+    if expected_bytes != found_bytes or min(shape, default=0) < 0:
+        return (
+            f"is damaged: an array of shape {shape} takes {expected_bytes} bytes, but "
+            f"{found_bytes} follow its header; copy it again."
+        )
+    return None
