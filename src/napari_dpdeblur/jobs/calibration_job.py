@@ -1,0 +1,108 @@
+"""Calibrations as jobs: make one from captures, read one, fetch the published one."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from napari_dpdeblur.calibration import Calibration, load_calibration
+from napari_dpdeblur.calibration.events import CalibrationCancelled
+from napari_dpdeblur.calibration.solve_settings import SolveSettings
+from napari_dpdeblur.calibration.target import Target, load_target
+from napari_dpdeblur.capture import DualPixelCapture, find_captures, open_capture
+from napari_dpdeblur.errors import CalibrationError
+from napari_dpdeblur.fit.control import FitCancelled, FitControl
+from napari_dpdeblur.jobs.messages import Message, Progress
+
+MAKE = f"{__name__}:make"
+READ = f"{__name__}:read"
+FETCH = f"{__name__}:fetch_published"
+
+
+@dataclass(frozen=True)
+class CalibrationRequest:
+    """Files or folders of the captures, the target (or its file) and what is known otherwise."""
+
+    discs: Sequence[Path]
+    white: Sequence[Path]
+    black: Sequence[Path]
+    sheets: Sequence[Path]
+    target: Target | Path
+    settings: SolveSettings = field(default_factory=SolveSettings)
+    camera: str = "unknown camera"
+    focus_distance_m: float | None = None
+
+
+def make(request: CalibrationRequest, control: FitControl) -> Generator[Message, None, Calibration]:
+    """Open everything, calibrate, tell how it goes."""
+    yield Progress("loading", 0, 1, 0.0)
+    from napari_dpdeblur.calibration.run import Camera, Captures, calibration_events
+
+    target = request.target
+    if not isinstance(target, Target):
+        target = load_target(target)
+    groups = []
+    for paths in (request.discs, request.white, request.black, request.sheets):
+        groups.append((yield from _opened(paths)))
+    events = calibration_events(
+        Captures(*groups),
+        target,
+        request.settings,
+        Camera(request.camera, request.focus_distance_m),
+        is_cancelled=lambda: _is_cancelled(control),
+    )
+    while True:
+        try:
+            event = next(events)
+        except StopIteration as end:
+            calibration: Calibration = end.value
+            return calibration
+        except CalibrationCancelled as error:
+            raise FitCancelled(str(error)) from error
+        seen = {"thumbnail": event.thumbnail, "discs": event.discs}
+        yield Progress(
+            f"{event.stage}: {event.detail}",
+            event.step,
+            event.total,
+            event.fraction,
+            found={name: array for name, array in seen.items() if array is not None},
+        )
+
+
+def _is_cancelled(control: FitControl) -> bool:
+    """Ask the control, which waits here while it is paused."""
+    try:
+        control.check()
+    except FitCancelled:
+        return True
+    return False
+
+
+def _opened(paths: Sequence[Path]) -> Generator[Message, None, list[DualPixelCapture]]:
+    """Every capture that the files and folders name, each once."""
+    opened: dict[tuple[str, ...], DualPixelCapture] = {}
+    for path in paths:
+        if not path.exists():
+            raise CalibrationError(f"{path} does not exist any more; remove it from the list.")
+        found = find_captures(path) if path.is_dir() else []
+        for files in found or [(path,)]:
+            yield Progress(f"loading {Path(files[0]).name}", 0, 1, 0.0)
+            capture = open_capture(*files)
+            opened.setdefault(capture.source.files, capture)
+    return list(opened.values())
+
+
+def read(path: Path, control: FitControl) -> Generator[Message, None, Calibration]:
+    """Read a file or a published folder."""
+    yield Progress("loading", 0, 1, 0.0)
+    return load_calibration(path)
+
+
+def fetch_published(request: None, control: FitControl) -> Generator[Message, None, Calibration]:
+    """Download the published Pixel 4 calibration once, then read it."""
+    from napari_dpdeblur.calibration.published import fetch_pixel4
+
+    yield Progress("fetching the published calibration", 0, 1, 0.0)
+    folder = fetch_pixel4(scenes=[], progress=False)
+    return load_calibration(folder / "calibration")

@@ -1,0 +1,177 @@
+"""The fit as a job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+
+from napari_dpdeblur.calibration import Calibration, load_calibration
+from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.fit.control import FitControl
+from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.jobs.messages import FloatArray, Message, Note, Progress
+from napari_dpdeblur.results import RunRecord, check_run_folder, write_run
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.fit import FitEvent, FitResult
+    from napari_dpdeblur.jobs.cache import CachedCheckpoint
+
+FUNCTION = f"{__name__}:run"
+Crop = tuple[int, int, int, int]
+PREVIEW_PX = 320
+PREVIEW_EVERY_S = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class FitRequest:
+    """Everything that a fit needs. ``calibration`` may be a file that is yet to be read.
+
+    ``reduction``: fit at a resolution that is so many times lower. ``is_resumable``: keep the
+    state in the cache, and go on from one of the same fit. ``output``: run folder to write.
+    """
+
+    capture: DualPixelCapture
+    calibration: Calibration | Path
+    settings: FitSettings
+    crop: Crop | None = None
+    reduction: int = 1
+    is_resumable: bool = False
+    output: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FitOutcome:
+    """The result, the calibration it was made with, and where it was saved."""
+
+    record: RunRecord
+    calibration: Calibration
+    run_folder: Path | None
+
+
+def run(request: FitRequest, control: FitControl) -> Generator[Message, None, FitOutcome]:
+    """Fit, tell how it goes, save if wanted, return the result."""
+    if request.output is not None:
+        check_run_folder(request.output)
+    yield Progress("loading", 0, 1, 0.0)
+    calibration = _calibration(request)
+    result = yield from _fitted(request, calibration, control)
+    from napari_dpdeblur.results.fit_record import record_of
+
+    # torch's own kind of text would load torch wherever the result is received
+    version = str(result.provenance["torch"])
+    record = record_of(replace(result, provenance={**result.provenance, "torch": version}))
+    folder = yield from _saved(record, request.output)
+    return FitOutcome(record, calibration, folder)
+
+
+def _calibration(request: FitRequest) -> Calibration:
+    given = request.calibration
+    return given if isinstance(given, Calibration) else load_calibration(given)
+
+
+def _fitted(
+    request: FitRequest, calibration: Calibration, control: FitControl
+) -> Generator[Message, None, FitResult]:
+    from napari_dpdeblur.fit import fit
+    from napari_dpdeblur.jobs.reduced import reduced
+
+    capture = request.capture
+    if request.reduction > 1:
+        capture, calibration = reduced(capture, calibration, request.reduction)
+    checkpoint = _checkpoint(request, capture, calibration)
+    events = fit(
+        capture,
+        calibration,
+        request.settings,
+        crop=request.crop,
+        control=control,
+        checkpoint=checkpoint,
+    )
+    previews = _Previews(_shape(calibration, request.crop))
+    first = True
+    while True:
+        try:
+            event = next(events)
+        except StopIteration as end:
+            result: FitResult = end.value
+            break
+        if first and checkpoint is not None and checkpoint.is_resumed:
+            yield Note(f"The fit of {capture.name} goes on where it was interrupted.")
+        first = False
+        yield previews.progress(event)
+    if checkpoint is not None:
+        if checkpoint.problem is not None:
+            yield Note(f"{checkpoint.problem} The fit went on without.", is_problem=True)
+        checkpoint.remove()
+    return result
+
+
+def _checkpoint(
+    request: FitRequest, capture: DualPixelCapture, calibration: Calibration
+) -> CachedCheckpoint | None:
+    if not request.is_resumable:
+        return None
+    from napari_dpdeblur.fit.finish import signature
+    from napari_dpdeblur.jobs.cache import (
+        CachedCheckpoint,
+        checkpoint_folder,
+        forget_old_checkpoints,
+    )
+
+    forget_old_checkpoints(checkpoint_folder())
+    name = signature(capture, calibration, request.settings, request.crop)
+    return CachedCheckpoint(checkpoint_folder(), name)
+
+
+def _saved(record: RunRecord, output: Path | None) -> Generator[Message, None, Path | None]:
+    """Write the run folder; a full disk must not cost the result."""
+    if output is None:
+        return None
+    yield Progress("saving", 1, 1, 1.0)
+    try:
+        return write_run(record, output)
+    except ResultError as error:
+        yield Note(f"{error} The result is in the window but not saved.", is_problem=True)
+        return None
+
+
+def _shape(calibration: Calibration, crop: Crop | None) -> tuple[int, int]:
+    field = calibration.field
+    return (field.height, field.width) if crop is None else crop[2:]
+
+
+class _Previews:
+    """Brings the pictures of events to one size, and leaves out those that come too fast."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        height, width = shape
+        factor = max(1.0, max(shape) / PREVIEW_PX)
+        self._size = (max(round(width / factor), 1), max(round(height / factor), 1))
+        self._next = {"all_in_focus": 0.0, "defocus_map": 0.0}
+
+    def progress(self, event: FitEvent) -> Progress:
+        return Progress(
+            event.stage,
+            event.step,
+            event.total,
+            event.fraction,
+            event.losses,
+            self._picture("all_in_focus", event.all_in_focus, event.step == event.total),
+            self._picture("defocus_map", event.defocus_map, event.step == event.total),
+        )
+
+    def _picture(self, kind: str, image: FloatArray | None, is_last: bool) -> FloatArray | None:
+        now = time.monotonic()
+        if image is None or (now < self._next[kind] and not is_last):
+            return None
+        self._next[kind] = now + PREVIEW_EVERY_S
+        pixels = np.ascontiguousarray(image if image.ndim == 2 else np.moveaxis(image, 0, -1))
+        resized = cv2.resize(pixels, self._size, interpolation=cv2.INTER_LINEAR)
+        return np.asarray(resized, np.float32)

@@ -1,0 +1,62 @@
+"""A capture and its calibration at low resolution, for a quick look at the whole picture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cv2
+import numpy as np
+
+from napari_dpdeblur.calibration import Calibration, Field
+from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.optics import KernelGrid
+
+MIN_TILE_PX = 8
+
+
+def reduced(
+    capture: DualPixelCapture, calibration: Calibration, factor: int
+) -> tuple[DualPixelCapture, Calibration]:
+    """Both on pixels that are ``factor`` calibrated pixels high and wide.
+
+    The views are corrected and cropped to the field first; defocus scales keep their meaning.
+    """
+    views = calibration.prepare(capture)
+    height, width = (side // factor for side in views.shape[-2:])
+    grid = KernelGrid.from_array(calibration.kernels, calibration.rows, calibration.cols)
+    kernels = _square(grid.scaled(1.0, (float(factor), float(factor))).kernels.numpy())
+    small = [[_mean_of_blocks(plane, height, width) for plane in view] for view in views]
+    field = Field(0, 0, height, width)
+    lens = replace(
+        calibration,
+        kernels=kernels,
+        field=field,
+        frame_shape=(height, width),
+        vignetting=None,
+        diagnostics={},
+    )
+    picture = replace(
+        capture,
+        raw=np.asarray(small, np.float32),
+        black=0.0,
+        white=1.0,
+        pixel_aspect=1.0,
+        row_upsampling=1,
+        encoding="linear",
+        invalid=None,
+    )
+    return picture, lens
+
+
+def _mean_of_blocks(plane: np.ndarray, height: int, width: int) -> np.ndarray:
+    factor_rows, factor_cols = plane.shape[0] // height, plane.shape[1] // width
+    whole = np.ascontiguousarray(plane[: height * factor_rows, : width * factor_cols])
+    return np.asarray(cv2.resize(whole, (width, height), interpolation=cv2.INTER_AREA))
+
+
+def _square(kernels: np.ndarray) -> np.ndarray:
+    """Kernels (P, V, Ky, Kx) padded to equal odd sides."""
+    rows, cols = kernels.shape[-2:]
+    side = max(rows, cols)
+    pad = [(0, 0), (0, 0)] + [((side - n) // 2, (side - n) // 2) for n in (rows, cols)]
+    return np.pad(kernels, pad)

@@ -1,0 +1,140 @@
+"""The fit in a child process: same result, checkpoints, saving, low resolution."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import replace
+
+import numpy as np
+import psutil
+import pytest
+
+from napari_dpdeblur.calibration import save_calibration
+from napari_dpdeblur.calibration.synthetic import synthetic_calibration
+from napari_dpdeblur.capture.synthetic import default_tiles, render_capture, synthetic_scene
+from napari_dpdeblur.fit import FitSettings, run_fit
+from napari_dpdeblur.jobs.fit_job import FUNCTION, FitRequest
+from napari_dpdeblur.jobs.messages import Failed, Finished, Note, Progress
+from napari_dpdeblur.results import read_run
+
+SIZE = (96, 128)
+resource = pytest.importorskip("resource")
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="limits the child by prlimit")
+
+
+@pytest.fixture(scope="module")
+def pair():
+    lens = synthetic_calibration(*SIZE, *default_tiles(*SIZE))
+    return render_capture(synthetic_scene(*SIZE)), replace(lens, vignetting=None)
+
+
+@pytest.fixture(scope="module")
+def settings():
+    return FitSettings(preset="standard", layers=4, image_rounds=2, image_steps=3, threads=1)
+
+
+@pytest.fixture(scope="module")
+def expected(pair, settings):
+    return run_fit(*pair, settings)
+
+
+def test_the_result_is_that_of_a_fit_in_this_process(start, until, pair, settings, expected):
+    messages = until(start(FUNCTION, FitRequest(*pair, settings)))
+    record = messages[-1].result.record
+    np.testing.assert_allclose(record.all_in_focus, expected.all_in_focus, atol=1e-6)
+    np.testing.assert_allclose(record.mpi_alpha, expected.mpi.alpha.numpy(), atol=1e-6)
+    assert type(record.provenance["torch"]) is str
+    fractions = [m.fraction for m in messages if isinstance(m, Progress)]
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1
+
+
+def test_pictures_have_one_size(start, until, pair, settings):
+    messages = until(start(FUNCTION, FitRequest(*pair, settings, crop=(0, 0, 64, 96))))
+    steps = [m for m in messages if isinstance(m, Progress)]
+    assert {m.all_in_focus.shape for m in steps if m.all_in_focus is not None} == {(64, 96)}
+    assert {m.defocus_map.shape for m in steps if m.defocus_map is not None} == {(64, 96)}
+
+
+def test_a_calibration_may_be_a_file(start, until, pair, settings, expected, tmp_path):
+    path = tmp_path / "lens.dpcal"
+    save_calibration(pair[1], path)
+    record = until(start(FUNCTION, FitRequest(pair[0], path, settings)))[-1].result.record
+    np.testing.assert_allclose(record.all_in_focus, expected.all_in_focus, atol=1e-6)
+
+
+def test_a_killed_fit_goes_on_with_the_same_result(start, until, pair, settings, expected):
+    request = FitRequest(*pair, settings, is_resumable=True)
+    first = start(FUNCTION, request)
+    while not any(isinstance(m, Progress) and m.stage == "deblur" for m in until(first, Progress)):
+        pass
+    os.kill(first.pid, signal.SIGKILL)
+    assert isinstance(until(first)[-1], Failed)
+    messages = until(start(FUNCTION, request))
+    assert Note("The fit of synthetic goes on where it was interrupted.") in messages
+    assert "evidence" not in {m.stage for m in messages if isinstance(m, Progress)}
+    record = messages[-1].result.record
+    np.testing.assert_allclose(record.all_in_focus, expected.all_in_focus, atol=1e-6)
+    again = until(start(FUNCTION, request))
+    assert not any(isinstance(m, Note) for m in again), "a finished fit leaves no checkpoint"
+
+
+@linux_only
+def test_a_full_disk_costs_neither_the_fit_nor_its_result(start, until, pair, settings, tmp_path):
+    request = FitRequest(*pair, settings, is_resumable=True, output=tmp_path / "run")
+    process = start(FUNCTION, request)
+    until(process, Progress)
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1000, 1000))
+    messages = until(process)
+    assert isinstance(messages[-1], Finished)
+    notes = [m.text for m in messages if isinstance(m, Note)]
+    assert all(m.is_problem for m in messages if isinstance(m, Note))
+    assert "cannot be written" in notes[0]
+    assert notes[1].endswith("The result is in the window but not saved.")
+    assert messages[-1].result.run_folder is None
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_run_is_saved_where_it_was_asked_for(start, until, pair, settings, tmp_path):
+    request = FitRequest(*pair, settings, output=tmp_path / "run")
+    outcome = until(start(FUNCTION, request))[-1].result
+    saved = read_run(outcome.run_folder)
+    np.testing.assert_array_equal(saved.all_in_focus, outcome.record.all_in_focus)
+
+
+def test_an_existing_folder_is_refused_before_the_fit(start, until, pair, settings, tmp_path):
+    (tmp_path / "picture.png").write_bytes(b"")
+    messages = until(start(FUNCTION, FitRequest(*pair, settings, output=tmp_path)))
+    assert "already exists" in messages[-1].text
+    assert not any(isinstance(m, Progress) for m in messages)
+
+
+@linux_only
+def test_a_fit_without_memory_ends_with_the_remedy(start, until):
+    lens = synthetic_calibration(*(504, 672), *default_tiles(504, 672))
+    capture = render_capture(synthetic_scene(504, 672))
+    process = start(FUNCTION, FitRequest(capture, lens, FitSettings(threads=1)))
+    while not any(m.stage == "evidence" for m in until(process, Progress)):
+        pass
+    size = psutil.Process(process.pid).memory_info().vms
+    resource.prlimit(process.pid, resource.RLIMIT_AS, (size, size))
+    assert until(process)[-1] == Failed(
+        "The fit ran out of memory on cpu; fit a crop, use fewer layers or choose the device cpu."
+    )
+
+
+def test_a_calibration_of_another_camera(start, until, pair, settings):
+    other = synthetic_calibration(48, 64, 2, 3)
+    last = until(start(FUNCTION, FitRequest(pair[0], other, settings)))[-1]
+    assert "does not fit the calibration of synthetic lens" in last.text
+
+
+def test_low_resolution_keeps_the_meaning_of_defocus(start, until, pair, settings, expected):
+    request = FitRequest(*pair, FitSettings(preset="preview", threads=1), reduction=2)
+    record = until(start(FUNCTION, request))[-1].result.record
+    assert record.all_in_focus.shape == (1, 48, 64)
+    full = expected.defocus_map.reshape(48, 2, 64, 2).mean((1, 3))
+    assert abs(np.median(record.defocus_map) - np.median(full)) < 0.15
+    np.testing.assert_allclose(record.all_in_focus.mean(), expected.all_in_focus.mean(), rtol=0.02)
