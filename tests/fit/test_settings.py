@@ -86,7 +86,7 @@ def test_read_a_file(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read: it is not text"):
         FitSettings.read(path)
     path.write_bytes(b"#" * (MAX_SETTINGS_BYTES + 1))
-    with pytest.raises(SettingsError, match="too large to be one"):
+    with pytest.raises(SettingsError, match="cannot be read: it is larger than 1 MB"):
         FitSettings.read(path)
 
 

@@ -29,20 +29,24 @@ def parse_yaml(text: str) -> Any:
     types.
     """
     try:
-        _check_events(yaml.parse(text, Loader=_Loader))
-        return yaml.load(text, Loader=_Loader)
-    except (yaml.YAMLError, RecursionError, OverflowError) as error:
+        wrong = _wrong_event(yaml.parse(text, Loader=_Loader))
+        content = None if wrong else yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, RecursionError, OverflowError, ValueError) as error:
         raise ValueError("it is not plain YAML") from error
+    if wrong is not None:
+        raise ValueError(f"it {wrong}")
+    return content
 
 
-def _check_events(events: Iterator[yaml.Event]) -> None:
+def _wrong_event(events: Iterator[yaml.Event]) -> str | None:
     depth = 0
     for event in events:
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-            raise ValueError("it contains aliases")
+            return "contains aliases"
         if getattr(event, "tag", None) is not None:
-            raise ValueError("it contains tags, so it is not plain YAML")
+            return "is not plain YAML: it contains tags"
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            raise ValueError("it is nested too deeply, so it is not plain YAML")
+            return "is not plain YAML: it is nested too deeply"
+    return None

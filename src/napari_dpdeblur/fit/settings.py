@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,6 +10,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from napari_dpdeblur.errors import SettingsError
+from napari_dpdeblur.files import read_regular
+from napari_dpdeblur.files.plain import parse_yaml
 from napari_dpdeblur.fit.presets import Preset
 
 MAX_SETTINGS_BYTES = 1_000_000
@@ -111,8 +114,8 @@ class FitSettings(_Model):
     def from_yaml(cls, text: str) -> FitSettings:
         """Read settings; missing ones take their default, unknown ones are refused."""
         try:
-            values = yaml.safe_load(text)
-        except (yaml.YAMLError, RecursionError, ValueError):
+            values = parse_yaml(text)
+        except ValueError:
             raise SettingsError(
                 "The settings are not plain YAML; write `name: value` lines."
             ) from None
@@ -126,9 +129,7 @@ class FitSettings(_Model):
     def read(cls, path: Path) -> FitSettings:
         """Read a YAML file."""
         try:
-            if path.stat().st_size > MAX_SETTINGS_BYTES:
-                raise SettingsError(f"The settings file {path} is too large to be one.")
-            return cls.from_yaml(path.read_text(encoding="utf-8"))
+            return cls.from_yaml(read_regular(path, MAX_SETTINGS_BYTES).decode("utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not text"
             raise SettingsError(f"The settings file {path} cannot be read: {reason}.") from None
@@ -142,5 +143,5 @@ def _sentence(error: ValidationError) -> str:
         known = ", ".join(FitSettings.model_fields)
         return f"There is no setting named {name}; known settings are {known}."
     text = first["msg"].removeprefix("Value error, ")
-    where = f"The setting {name} = {first['input']!r}" if name else "The settings"
+    where = f"The setting {name} = {reprlib.repr(first['input'])}" if name else "The settings"
     return f"{where} cannot be used: {text[0].lower()}{text[1:]}."

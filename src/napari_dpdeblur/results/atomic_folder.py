@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.files.atomic import sync_file, sync_folder
+from napari_dpdeblur.files.exchange import exchanged
+from napari_dpdeblur.results import leftovers
 
 
 def check_output_folder(folder: Path, overwrite: bool, known_files: Collection[str]) -> None:
@@ -40,13 +43,15 @@ def check_output_folder(folder: Path, overwrite: bool, known_files: Collection[s
 def atomic_folder(folder: Path, overwrite: bool, known_files: Collection[str]) -> Iterator[Path]:
     """Give an empty sibling folder to write into; it takes the name `folder` when all went well.
 
-    Whatever goes wrong before, the sibling is removed and `folder` is left as it was.
+    Whatever goes wrong before, the sibling is removed and `folder` is left as it was. A sibling
+    that a killed process could not remove is removed by the next writer of the same folder.
     """
     folder = Path(os.path.abspath(folder))
+    leftovers.clear(folder)
     check_output_folder(folder, overwrite, known_files)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.partial-", dir=folder.parent))
+        partial = Path(tempfile.mkdtemp(prefix=leftovers.prefix(folder), dir=folder.parent))
     except OSError as error:
         raise _cannot_write(folder, error) from error
     try:
@@ -55,6 +60,7 @@ def atomic_folder(folder: Path, overwrite: bool, known_files: Collection[str]) -
         _flush(partial)
         check_output_folder(folder, overwrite, known_files)
         _take_name(partial, folder)
+        sync_folder(folder.parent)
     except OSError as error:
         raise _cannot_write(folder, error) from error
     finally:
@@ -81,15 +87,21 @@ def _flush(folder: Path) -> None:
     """Put the content on the disk before the name changes, so that a power cut loses nothing."""
     for path in folder.rglob("*"):
         if path.is_file():
-            with path.open("rb+") as file:
-                os.fsync(file.fileno())
+            sync_file(path)
+    sync_folder(folder)
 
 
 def _take_name(partial: Path, folder: Path) -> None:
+    """Rename, so that at every moment `folder` is the old one or the new one."""
     if not folder.exists():
         partial.rename(folder)
-        return
-    retired = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old-", dir=folder.parent))
+    elif not exchanged(partial, folder):  # else the old one is removed as the partial one
+        _retire(partial, folder)
+
+
+def _retire(partial: Path, folder: Path) -> None:
+    """Two renames where a system has no exchange; a crash between them is mended later."""
+    retired = Path(tempfile.mkdtemp(prefix=leftovers.retired_prefix(folder), dir=folder.parent))
     previous = retired / folder.name
     try:
         folder.rename(previous)

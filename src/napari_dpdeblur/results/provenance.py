@@ -11,6 +11,8 @@ import numpy as np
 import yaml
 
 from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.files import read_regular
+from napari_dpdeblur.files.plain import parse_yaml
 
 FORMAT = "napari-dpdeblur run"
 FORMAT_VERSION = 1
@@ -40,15 +42,14 @@ def read_provenance(path: Path) -> dict[str, Any]:
     """Read `run.yaml`; only plain values are accepted, so no file can run code."""
     if not path.is_file():
         raise ResultError(f"The folder {path.parent} is no run folder: it has no {path.name}.")
-    if path.stat().st_size > MAX_BYTES:
-        raise _unreadable(path, f"it is larger than {MAX_BYTES // 1_000_000} MB")
     try:
-        text = path.read_text(encoding="utf-8")
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_Loader)):
-            raise _unreadable(path, "it contains aliases")
-        content = yaml.load(text, Loader=_Loader)
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError, OSError) as error:
+        content = parse_yaml(read_regular(path, MAX_BYTES).decode("utf-8"))
+    except UnicodeDecodeError as error:
         raise _unreadable(path, "it is not plain YAML") from error
+    except ValueError as error:
+        raise _unreadable(path, str(error)) from error
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
     return _without_header(path, content)
 
 
@@ -90,8 +91,7 @@ def _unreadable(path: Path, reason: str) -> ResultError:
     )
 
 
-# The C versions are twenty times faster on a long loss history, but not built everywhere.
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# The C version is twenty times faster on a long loss history, but not built everywhere.
 _BaseDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 

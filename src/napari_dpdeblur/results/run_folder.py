@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.files import check_inside
 from napari_dpdeblur.results import atomic_folder
 from napari_dpdeblur.results.preview import preview_picture, write_preview
 from napari_dpdeblur.results.provenance import read_provenance, write_provenance
@@ -109,6 +110,7 @@ def read_run(folder: Path) -> RunRecord:
     folder = Path(folder)
     if not folder.is_dir():
         raise ResultError(f"The run folder {folder} does not exist; check the path.")
+    _check_links(folder)
     provenance = read_provenance(folder / "run.yaml")
     color, alpha, defocus_scales = read_mpi(folder / "mpi.tif")
     return RunRecord(
@@ -120,6 +122,18 @@ def read_run(folder: Path) -> RunRecord:
         defocus_scales=defocus_scales,
         provenance=provenance,
     )
+
+
+def _check_links(folder: Path) -> None:
+    """Refuse a folder whose files are links to somewhere else."""
+    for name in RUN_FILES:
+        try:
+            check_inside(folder / name, folder)
+        except OSError as error:
+            raise ResultError(
+                f"The result file {folder / name} is not read because {error.strerror}; copy the "
+                "file itself."
+            ) from error
 
 
 def _unit(provenance: Mapping[str, Any]) -> str:

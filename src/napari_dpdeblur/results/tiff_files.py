@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy.typing as npt
 import tifffile
 
 from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.files import open_regular
+from napari_dpdeblur.files.plain import parse_json
 
 SOFTWARE = "napari-dpdeblur"
 MAX_PIXELS = 200_000_000
@@ -83,10 +86,10 @@ def read_mpi(path: Path) -> tuple[FloatArray, FloatArray, npt.NDArray[np.float64
     path = Path(path) / "mpi.tif" if Path(path).is_dir() else Path(path)
     pages, descriptions = _read_pages(path)
     try:
-        entries = [json.loads(text) for text in descriptions]
+        entries = [parse_json(text) for text in descriptions]
         scales = np.array([float(entry["defocus_scale"]) for entry in entries])
         channels = int(entries[0]["channels"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise _unreadable(path, "the defocus scales of its pages are missing") from error
     if pages[0].ndim != 3 or pages[0].shape[2] != 4 or channels not in (1, 3):
         raise _unreadable(path, "its pages are not RGBA pictures")
@@ -120,34 +123,38 @@ def _read_pages(path: Path) -> tuple[list[npt.NDArray[np.floating]], list[str]]:
     if not path.is_file():
         raise ResultError(f"The result file {path} does not exist; choose a complete run folder.")
     try:
-        with tifffile.TiffFile(path) as tiff:
-            _check_pages(path, tiff)
-            pages = [page.asarray() for page in tiff.pages]
-            return pages, [page.aspage().description for page in tiff.pages]
+        with (
+            open_regular(path) as (file, size_bytes),
+            tifffile.TiffFile(file, name=path.name) as tiff,
+        ):
+            pages = _checked_pages(path, tiff, size_bytes)
+            return [page.asarray() for page in pages], [page.description for page in pages]
     except ResultError:
         raise
     except Exception as error:  # a damaged file makes the decoder fail in many ways
         raise _unreadable(path, "it is damaged or not a TIFF file") from error
 
 
-def _check_pages(path: Path, tiff: tifffile.TiffFile) -> None:
+def _checked_pages(path: Path, tiff: tifffile.TiffFile, size_bytes: int) -> list[tifffile.TiffPage]:
     """Refuse, before anything is decoded, what cannot have been written by this package.
 
     Without compression no page can be larger than the file, so a small file cannot fill memory.
     """
-    count = len(tiff.pages)
-    if not 1 <= count <= MAX_LAYERS:
-        raise _unreadable(path, f"it has {count} pages")
-    first = tiff.pages.first
+    pages = [page.aspage() for page in islice(tiff.pages, MAX_LAYERS + 1)]
+    if not 1 <= len(pages) <= MAX_LAYERS:
+        raise _unreadable(path, f"it does not have 1 to {MAX_LAYERS} pages")
     declared = 0
-    for page in (page.aspage() for page in tiff.pages):
-        if page.dtype not in (np.float16, np.float32) or page.shape != first.shape:
+    for page in pages:
+        if page.dtype not in (np.float16, np.float32) or page.shape != pages[0].shape:
             raise _unreadable(path, "its pages are not floating-point pictures of one size")
-        if page.compression != tifffile.COMPRESSION.NONE:
+        if page.compression != tifffile.COMPRESSION.NONE or page.predictor != 1:
             raise _unreadable(path, "it is compressed")
+        if page.is_tiled or page.is_volumetric:
+            raise _unreadable(path, "it is divided into tiles")
         declared += page.nbytes
-    if int(np.prod(first.shape[:2])) > MAX_PIXELS or declared > path.stat().st_size:
+    if int(np.prod(pages[0].shape[:2])) > MAX_PIXELS or declared > size_bytes:
         raise _unreadable(path, "its pages are larger than the file")
+    return pages
 
 
 def _unreadable(path: Path, reason: str) -> ResultError:
