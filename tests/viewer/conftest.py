@@ -26,6 +26,14 @@ def _own_settings(
     monkeypatch.setenv("DPDEBLUR_CONFIG", str(tmp_path_factory.mktemp("config")))
 
 
+@pytest.fixture
+def viewer_model(qapp: Any) -> Any:
+    """A viewer without a window: enough, and much quicker, where only layers matter."""
+    from napari.components import ViewerModel
+
+    return ViewerModel()
+
+
 @pytest.fixture(scope="session")
 def _window(qapp: Any) -> Iterator[Any]:
     """One window for all tests: opening one takes a second."""

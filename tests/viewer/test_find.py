@@ -1,4 +1,4 @@
-"""What is in a viewer."""
+"""What is in a viewer_model."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ from napari_dpdeblur.viewer.layers import MPI, capture_layers, run_layers
 from napari_dpdeblur.viewer.show import put_layers
 
 
-def test_an_empty_viewer_and_layers_of_others(viewer):
-    viewer.add_image(np.zeros((4, 4)), metadata={"dpdeblur": "not ours"})
-    assert find.captures(viewer) == {}
-    assert find.calibrations(viewer) == {}
-    assert find.runs(viewer) == {}
-    assert find.selected_group(viewer) is None
+def test_an_empty_viewer_and_layers_of_others(viewer_model):
+    viewer_model.add_image(np.zeros((4, 4)), metadata={"dpdeblur": "not ours"})
+    assert find.captures(viewer_model) == {}
+    assert find.calibrations(viewer_model) == {}
+    assert find.runs(viewer_model) == {}
+    assert find.selected_group(viewer_model) is None
 
 
-def test_everything_is_found_by_name(viewer, scene_capture, calibration, make_record):
-    put_layers(viewer, capture_layers(scene_capture))
-    put_layers(viewer, calibration_layers(calibration, "lens"))
-    put_layers(viewer, run_layers(make_record(), calibration=calibration))
-    assert find.captures(viewer) == {"scene": scene_capture}
-    assert find.calibrations(viewer) == {"lens": calibration}
-    assert list(find.runs(viewer)) == ["scene"]
-    assert find.groups(viewer) == ["scene", "lens"]
+def test_everything_is_found_by_name(viewer_model, scene_capture, calibration, make_record):
+    put_layers(viewer_model, capture_layers(scene_capture))
+    put_layers(viewer_model, calibration_layers(calibration, "lens"))
+    put_layers(viewer_model, run_layers(make_record(), calibration=calibration))
+    assert find.captures(viewer_model) == {"scene": scene_capture}
+    assert find.calibrations(viewer_model) == {"lens": calibration}
+    assert list(find.runs(viewer_model)) == ["scene"]
+    assert find.groups(viewer_model) == ["scene", "lens"]
 
 
-def test_two_captures_with_one_name_are_told_apart(viewer, scene_capture):
+def test_two_captures_with_one_name_are_told_apart(viewer_model, scene_capture):
     other = dataclasses.replace(scene_capture)
     for capture in (scene_capture, other):
         for data, options, _ in capture_layers(capture):
-            viewer.add_image(data, **options)
-    assert find.captures(viewer) == {"scene": scene_capture, "scene [1]": other}
+            viewer_model.add_image(data, **options)
+    assert find.captures(viewer_model) == {"scene": scene_capture, "scene [1]": other}
 
 
-def test_an_incomplete_result_is_not_listed(viewer, make_record):
-    put_layers(viewer, run_layers(make_record()))
-    viewer.layers.remove(find.layer_of(viewer, "scene", MPI))
-    assert find.runs(viewer) == {}
+def test_an_incomplete_result_is_not_listed(viewer_model, make_record):
+    put_layers(viewer_model, run_layers(make_record()))
+    viewer_model.layers.remove(find.layer_of(viewer_model, "scene", MPI))
+    assert find.runs(viewer_model) == {}
 
 
-def test_the_active_layer_chooses_the_group(viewer, scene_capture, calibration):
-    put_layers(viewer, capture_layers(scene_capture))
-    lens = put_layers(viewer, calibration_layers(calibration, "lens"))
-    viewer.layers.selection.active = lens[0]
-    assert find.selected_group(viewer) == "lens"
-    viewer.layers.selection.clear()
-    assert find.selected_group(viewer) is None
+def test_the_active_layer_chooses_the_group(viewer_model, scene_capture, calibration):
+    put_layers(viewer_model, capture_layers(scene_capture))
+    lens = put_layers(viewer_model, calibration_layers(calibration, "lens"))
+    viewer_model.layers.selection.active = lens[0]
+    assert find.selected_group(viewer_model) == "lens"
+    viewer_model.layers.selection.clear()
+    assert find.selected_group(viewer_model) is None
 
 
-def test_changes_are_reported(viewer, scene_capture):
+def test_changes_are_reported(viewer_model, scene_capture):
     seen = []
-    find.on_change(viewer, lambda: seen.append(len(viewer.layers)))
-    put_layers(viewer, capture_layers(scene_capture))
-    viewer.layers.clear()
+    find.on_change(viewer_model, lambda: seen.append(len(viewer_model.layers)))
+    put_layers(viewer_model, capture_layers(scene_capture))
+    viewer_model.layers.clear()
     assert seen[:2] == [1, 2]
     assert seen[-1] == 0

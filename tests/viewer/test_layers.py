@@ -1,4 +1,4 @@
-"""Records to layers and back, in a real window."""
+"""Records to layers and back."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from napari_dpdeblur.viewer.layers import (
 from napari_dpdeblur.viewer.show import BAR_TEXT, put_layers, text_overlay
 
 
-def test_views_are_placed_in_square_pixels_of_the_frame(viewer, scene_capture):
-    right, left = put_layers(viewer, capture_layers(scene_capture))
+def test_views_are_placed_in_square_pixels_of_the_frame(viewer_model, scene_capture):
+    right, left = put_layers(viewer_model, capture_layers(scene_capture))
     assert (left.name, right.name) == ("scene left", "scene right")
     assert left.data.shape == (48, 128)
     assert left.scale == pytest.approx((2, 1))
@@ -34,23 +34,23 @@ def test_views_are_placed_in_square_pixels_of_the_frame(viewer, scene_capture):
     assert info(left)["provenance"]["capture"]["pixel_aspect"] == 2.0
 
 
-def test_results_lie_over_the_capture(viewer, scene_capture, make_record):
-    put_layers(viewer, capture_layers(scene_capture))
-    image, *_ = put_layers(viewer, run_layers(make_record()))
+def test_results_lie_over_the_capture(viewer_model, scene_capture, make_record):
+    put_layers(viewer_model, capture_layers(scene_capture))
+    image, *_ = put_layers(viewer_model, run_layers(make_record()))
     np.testing.assert_allclose(image.extent.world, [[0, 0], [95, 127]])
-    put_layers(viewer, run_layers(make_record(crop=[16, 32, 40, 50]), group="crop"))
-    cropped = find.layer_of(viewer, "crop", ALL_IN_FOCUS)
+    put_layers(viewer_model, run_layers(make_record(crop=[16, 32, 40, 50]), group="crop"))
+    cropped = find.layer_of(viewer_model, "crop", ALL_IN_FOCUS)
     np.testing.assert_allclose(cropped.extent.world, [[16, 32], [55, 81]])
 
 
-def test_the_slider_of_the_mpi_is_named_and_walks_from_back_to_front(viewer, make_record):
+def test_the_slider_of_the_mpi_is_named_and_walks_from_back_to_front(viewer_model, make_record):
     record = make_record(layers=4)
-    put_layers(viewer, run_layers(record))
-    stack = find.layer_of(viewer, "scene", MPI)
+    put_layers(viewer_model, run_layers(record))
+    stack = find.layer_of(viewer_model, "scene", MPI)
     assert stack.rgb
     assert stack.data.shape == (4, 96, 128, 4)
-    assert viewer.dims.axis_labels == ("layer", "y", "x")
-    assert viewer.dims.range[0] == (0, 3, 1)
+    assert viewer_model.dims.axis_labels == ("layer", "y", "x")
+    assert viewer_model.dims.range[0] == (0, 3, 1)
     assert info(stack)["defocus_scales"] == sorted(record.defocus_scales, reverse=True)
     # The back layer is opaque, and its bytes are the linear colours behind the sRGB curve.
     assert (stack.data[0, ..., 3] == 255).all()
@@ -60,66 +60,66 @@ def test_the_slider_of_the_mpi_is_named_and_walks_from_back_to_front(viewer, mak
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-def test_a_result_survives_the_way_through_the_viewer(viewer, make_record, channels):
+def test_a_result_survives_the_way_through_the_viewer(viewer_model, make_record, channels):
     record = make_record(channels)
-    put_layers(viewer, run_layers(record))
-    back = record_of_layers(viewer.layers)
+    put_layers(viewer_model, run_layers(record))
+    back = record_of_layers(viewer_model.layers)
     for name in ("all_in_focus", "defocus_map", "confidence", "mpi_color", "mpi_alpha"):
         np.testing.assert_array_equal(getattr(back, name), getattr(record, name))
     np.testing.assert_array_equal(back.defocus_scales, record.defocus_scales)
     assert back.provenance == record.provenance
 
 
-def test_colours_are_shown_with_a_tone_curve_and_kept_linear(viewer, make_record):
+def test_colours_are_shown_with_a_tone_curve_and_kept_linear(viewer_model, make_record):
     record = make_record(channels=3)
-    image, *_ = put_layers(viewer, run_layers(record))
+    image, *_ = put_layers(viewer_model, run_layers(record))
     assert image.rgb
     assert image.data.dtype == np.uint8
     np.testing.assert_array_equal(linear_image(image), record.all_in_focus)
 
 
-def test_an_incomplete_selection_is_no_result(viewer, make_record):
-    image, defocus, *_ = put_layers(viewer, run_layers(make_record()))
+def test_an_incomplete_selection_is_no_result(viewer_model, make_record):
+    image, defocus, *_ = put_layers(viewer_model, run_layers(make_record()))
     with pytest.raises(ResultError, match="confidence and mpi missing; select all layers of one"):
         record_of_layers([image, defocus])
 
 
-def test_the_defocus_map_has_even_colours_and_a_bar_with_its_unit(viewer, make_record):
-    put_layers(viewer, run_layers(make_record()))
-    layer = find.layer_of(viewer, "scene", DEFOCUS_MAP)
+def test_the_defocus_map_has_even_colours_and_a_bar_with_its_unit(viewer_model, make_record):
+    put_layers(viewer_model, run_layers(make_record()))
+    layer = find.layer_of(viewer_model, "scene", DEFOCUS_MAP)
     assert layer.colormap.name == "viridis"
     assert layer.contrast_limits == pytest.approx([0.1, 1.4])
-    assert not text_overlay(viewer).visible
+    assert not text_overlay(viewer_model).visible
     layer.visible = True
     if hasattr(layer, "colorbar"):
         assert layer.colorbar.visible
-    assert text_overlay(viewer).visible
-    assert text_overlay(viewer).text == BAR_TEXT.format(unit="multiples of the calibrated blur")
-    viewer.layers.remove(layer)
-    assert not text_overlay(viewer).visible
+    assert text_overlay(viewer_model).visible
+    assert text_overlay(viewer_model).text == BAR_TEXT.format(unit="multiples of the calibrated blur")
+    viewer_model.layers.remove(layer)
+    assert not text_overlay(viewer_model).visible
 
 
-def test_text_of_others_stays(viewer, make_record):
-    text_overlay(viewer).text, text_overlay(viewer).visible = "mine", True
-    put_layers(viewer, run_layers(make_record()))
-    find.layer_of(viewer, "scene", DEFOCUS_MAP).visible = True
-    assert text_overlay(viewer).text == "mine"
-    text_overlay(viewer).text, text_overlay(viewer).visible = "", False
+def test_text_of_others_stays(viewer_model, make_record):
+    text_overlay(viewer_model).text, text_overlay(viewer_model).visible = "mine", True
+    put_layers(viewer_model, run_layers(make_record()))
+    find.layer_of(viewer_model, "scene", DEFOCUS_MAP).visible = True
+    assert text_overlay(viewer_model).text == "mine"
+    text_overlay(viewer_model).text, text_overlay(viewer_model).visible = "", False
 
 
-def test_new_data_of_the_same_kind_goes_into_the_same_layer(viewer, make_record):
-    first = put_layers(viewer, run_layers(make_record(layers=4)))
+def test_new_data_of_the_same_kind_goes_into_the_same_layer(viewer_model, make_record):
+    first = put_layers(viewer_model, run_layers(make_record(layers=4)))
     first[1].colormap = "inferno"
     record = make_record(layers=6)
-    second = put_layers(viewer, run_layers(record))
+    second = put_layers(viewer_model, run_layers(record))
     assert [a is b for a, b in zip(first, second, strict=True)] == [True] * 4
     assert first[1].colormap.name == "inferno"
-    np.testing.assert_array_equal(record_of_layers(viewer.layers).mpi_color, record.mpi_color)
+    np.testing.assert_array_equal(record_of_layers(viewer_model.layers).mpi_color, record.mpi_color)
 
 
-def test_kernels_are_drawn_over_their_tiles(viewer, calibration, scene_capture):
-    put_layers(viewer, capture_layers(scene_capture))
-    layers = put_layers(viewer, calibration_layers(calibration, "lens"))
+def test_kernels_are_drawn_over_their_tiles(viewer_model, calibration, scene_capture):
+    put_layers(viewer_model, capture_layers(scene_capture))
+    layers = put_layers(viewer_model, calibration_layers(calibration, "lens"))
     names = [layer.name for layer in layers]
     assert names == [
         "lens vignetting right",

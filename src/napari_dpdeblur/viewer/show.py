@@ -25,17 +25,20 @@ def put_layers(viewer: Any, layers: Iterable[LayerData]) -> list[Layer]:
 def _put(viewer: Any, data: Any, options: dict[str, Any], layer_type: str) -> Layer:
     known = options["metadata"][KEY]
     layer = layer_of(viewer, known["group"], known["kind"])
-    if (
-        layer is None
-        or layer.ndim != len(options["scale"])
-        or type(layer)._type_string != layer_type
-    ):
+    if layer is None or not _accepts(layer, options, layer_type):
         return viewer.add_layer(Layer.create(data, options, layer_type))
     layer.data = data
     for name in _IN_PLACE:
         if name in options:
             setattr(layer, name, options[name])
     return layer
+
+
+def _accepts(layer: Layer, options: dict[str, Any], layer_type: str) -> bool:
+    """Whether a layer can take the data of another one."""
+    is_same_type = type(layer).__name__.lower() == layer_type
+    is_same_colour = getattr(layer, "rgb", False) == options.get("rgb", False)
+    return is_same_type and is_same_colour and layer.ndim == len(options["scale"])
 
 
 def watch(viewer: Any) -> None:
