@@ -1,0 +1,105 @@
+"""Frames per second of the live refocusing of a fitted scene, at preview size and at full size.
+
+    python benchmarks/refocus.py RUN CALIBRATION [--frames 20] [--json]
+
+RUN is the run folder of a fit, CALIBRATION the calibration it was made with. The plane in focus
+sweeps through the scene and a little beyond, with the calibrated kernels and with a round aperture,
+on two threads; every frame is another position of the slider, so that no frame is a repetition.
+The exit status is 1 when a preview of the scene misses 5 frames per second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+# On a busy machine threads that wait would otherwise spin and keep the others from working.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+import numpy as np
+
+from napari_dpdeblur.calibration import load_calibration
+from napari_dpdeblur.results import read_mpi
+from napari_dpdeblur.results.aperture import (
+    Aperture,
+    calibrated_aperture,
+    equivalent_radius_px,
+    round_aperture,
+)
+from napari_dpdeblur.results.refocus import LEFT, Refocuser, Shot, preview_reduction
+
+AT_LEAST_FPS = 5.0
+
+
+def sweep(scales: np.ndarray, frames: int) -> list[Shot]:
+    """A slider that is drawn from the captured focus to behind the scene."""
+    return [Shot(focus=float(focus)) for focus in np.linspace(0, 1.1 * scales.max(), frames)]
+
+
+def time_frames(engine: Refocuser, shots: Iterable[Shot]) -> dict[str, float]:
+    """Frames per second, slowest frame, and processor time per frame."""
+    times, start_cpu = [], time.process_time()
+    for shot in shots:
+        start = time.perf_counter()
+        engine.render(shot)
+        times.append(time.perf_counter() - start)
+    return {
+        "frames per second": len(times) / sum(times),
+        "slowest frame s": max(times),
+        "processor s per frame": (time.process_time() - start_cpu) / len(times),
+    }
+
+
+def measure(run: Path, calibration: Path, frames: int) -> dict[str, dict[str, float]]:
+    """Figures of each case."""
+    color, alpha, scales = read_mpi(run)
+    shape = (color.shape[-2], color.shape[-1])
+    record = load_calibration(calibration)
+    lenses: dict[str, Aperture] = {
+        "calibrated": calibrated_aperture(record, shape),
+        "round": round_aperture(shape, equivalent_radius_px(record)),
+    }
+    reduction = preview_reduction(shape)
+    shots = sweep(scales, frames)
+    figures = {}
+    for name, lens in lenses.items():
+        engine = Refocuser(color, alpha, scales, lens, reduction)
+        engine.render(shots[0])
+        size = f"{engine.shape[0]} x {engine.shape[1]}"
+        figures[f"preview {size}, {name}"] = time_frames(engine, shots)
+    left = [Shot(shot.focus, shot.aperture, (LEFT,)) for shot in shots]
+    figures["preview, calibrated, left view"] = time_frames(
+        Refocuser(color, alpha, scales, lenses["calibrated"], reduction), left
+    )
+    engine = Refocuser(color.repeat(3, axis=1), alpha, scales, lenses["calibrated"], reduction)
+    figures["preview in colour, calibrated"] = time_frames(engine, shots)
+    engine = Refocuser(color, alpha, scales, lenses["calibrated"])
+    figures["full size, calibrated"] = time_frames(engine, shots[:: max(frames // 3, 1)])
+    return figures
+
+
+def main() -> int:
+    """Print the figures; 1 when a limit is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("calibration", type=Path)
+    parser.add_argument("--frames", type=int, default=20)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    figures = measure(options.run, options.calibration, options.frames)
+    if options.json:
+        print(json.dumps(figures))
+    else:
+        for case, values in figures.items():
+            print(f"{case:<34}" + "".join(f"  {key} {value:.2f}" for key, value in values.items()))
+    limited = [values for case, values in figures.items() if case.startswith("preview")]
+    return int(any(values["frames per second"] < AT_LEAST_FPS for values in limited))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""The lens that a multiplane image is photographed with again: calibrated or ideally round."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from napari_dpdeblur.errors import CalibrationError
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.calibration import Calibration
+    from napari_dpdeblur.optics import KernelGrid, TileLayout
+
+DEFAULT_RADIUS_PX = 12.0  # of a round aperture when nothing is known about the lens
+SUPERSAMPLING = 16
+MAX_REDUCTION = 16
+
+FloatArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Aperture:
+    """Blur kernels at defocus scale 1 and the tiles of the picture in which they hold.
+
+    ``pixel_pitch`` is the side of a pixel of the picture in pixels of the kernels: 2 for layers
+    that were fitted at half the resolution of the calibration.
+    """
+
+    grid: KernelGrid
+    layout: TileLayout
+    pixel_pitch: float = 1.0
+
+    def seen_by(self, views: Sequence[int], as_one: bool = False) -> Aperture:
+        """The lens of some of the views (0 left, 1 right), or of their mean."""
+        kernels = self.grid.kernels[:, list(views)]
+        kernels = kernels.mean(dim=1, keepdim=True) if as_one else kernels
+        return replace(self, grid=replace(self.grid, kernels=kernels))
+
+    def kernels(self, scale: float, reduction: int = 1, rim: float = 0.0) -> FloatArray:
+        """Kernels (P, V, Ky, Kx) of a signed defocus scale, on pixels ``reduction`` times larger.
+
+        Beyond the plane in focus the light cones cross: the kernels are turned by half a turn,
+        and what was left is right. A rim that holds less than the share ``rim`` is cut off.
+        """
+        if scale == 0.0:
+            return np.ones((*self.grid.kernels.shape[:2], 1, 1), np.float32)
+        pitch = self.pixel_pitch * reduction
+        array = np.asarray(self.grid.scaled(abs(scale), (pitch, pitch)).kernels, np.float32)
+        if rim > 0.0:
+            array = _without_rim(array, rim)
+        return array if scale > 0 else array[..., ::-1, ::-1]
+
+
+def calibrated_aperture(
+    calibration: Calibration,
+    shape: tuple[int, int],
+    crop: Sequence[int] | None = None,
+) -> Aperture:
+    """The lens of a calibration for layers of ``shape`` that lie at ``crop`` in its field.
+
+    The kernels are centred as in the fit, so that the picture stays in place when the focus moves.
+    Layers whose size is a whole fraction of the field are taken as fitted at that resolution.
+    """
+    from napari_dpdeblur.optics import KernelGrid, TileLayout
+
+    field = calibration.field
+    top, left, height, width = crop or (0, 0, field.height, field.width)
+    inside = top >= 0 and left >= 0 and top + height <= field.height and left + width <= field.width
+    reduction = _reduction((height, width), shape)
+    if not inside or reduction is None:
+        raise CalibrationError(
+            f"The multiplane image of {shape[0]} x {shape[1]} px does not fit the part of {height} "
+            f"x {width} px at ({top}, {left}) of the field of {field} that the calibration of "
+            f"{calibration.camera} covers; use the calibration it was fitted with or a round "
+            "aperture."
+        )
+    grid = KernelGrid.from_array(calibration.kernels, calibration.rows, calibration.cols).centred()
+    layout = TileLayout.regular(field.height, field.width, grid.rows, grid.cols)
+    layout, tiles = layout.crop(top, left, height, width)
+    grid = grid.select(tiles, layout.rows, layout.cols)
+    return Aperture(grid, layout.coarser(reduction, reduction), float(reduction))
+
+
+def round_aperture(
+    shape: tuple[int, int], radius_px: float = DEFAULT_RADIUS_PX, left_side: int = -1
+) -> Aperture:
+    """A disc of ``radius_px`` at defocus scale 1; each view sees through one half of it.
+
+    ``left_side`` is the side of the disc that the left view has: -1 left, as in a Pixel's
+    captures of things behind the focus, 1 right.
+    """
+    from napari_dpdeblur.optics import KernelGrid, TileLayout
+
+    half = math.ceil(radius_px + 0.5)
+    fine = (np.arange((2 * half + 1) * SUPERSAMPLING) + 0.5) / SUPERSAMPLING - half - 0.5
+    disc = fine[:, None] ** 2 + fine**2 <= radius_px**2
+    sides = np.stack([disc & (fine * left_side > 0), disc & (fine * left_side < 0)])
+    size = 2 * half + 1
+    area = sides.reshape(2, size, SUPERSAMPLING, size, SUPERSAMPLING).mean(axis=(2, 4))
+    grid = KernelGrid.from_array(area[None].astype(np.float32), 1, 1)
+    return Aperture(grid, TileLayout.regular(*shape, 1, 1))
+
+
+def equivalent_radius_px(calibration: Calibration) -> float:
+    """Radius of the disc that spreads light as far as the calibrated kernels do on average.
+
+    A disc of radius R has the root mean square radius R / sqrt(2).
+    """
+    from napari_dpdeblur.optics import KernelGrid
+
+    grid = KernelGrid.from_array(calibration.kernels, calibration.rows, calibration.cols).centred()
+    kernel = grid.kernels.double().mean(dim=(0, 1)).numpy()
+    offset = np.arange(kernel.shape[0]) - kernel.shape[0] // 2
+    return float(np.sqrt(2 * (kernel * (offset[:, None] ** 2 + offset**2)).sum()))
+
+
+def _reduction(whole: tuple[int, int], part: tuple[int, int]) -> int | None:
+    """By which factor a picture was made smaller; None when it is not a whole one."""
+    for factor in range(1, MAX_REDUCTION + 1):
+        if part == (-(-whole[0] // factor), -(-whole[1] // factor)):
+            return factor
+    return None
+
+
+def _without_rim(kernels: FloatArray, share: float) -> FloatArray:
+    """Cut what is negligible on the mean of all kernels, equally on all sides; sums stay 1."""
+    mean = kernels.mean(axis=(0, 1))
+    size = max(mean.shape) // 2
+    offset_y, offset_x = (np.abs(np.arange(side) - side // 2) for side in mean.shape)
+    distance = np.maximum(offset_y[:, None], offset_x)
+    outside = 1 - np.cumsum([mean[distance == ring].sum() for ring in range(size + 1)])
+    kept = int(np.argmax(outside < share))
+    cut_y, cut_x = (max(side // 2 - kept, 0) for side in mean.shape)
+    inner = kernels[..., cut_y : mean.shape[0] - cut_y, cut_x : mean.shape[1] - cut_x]
+    return np.asarray(inner / inner.sum(axis=(-2, -1), keepdims=True), np.float32)

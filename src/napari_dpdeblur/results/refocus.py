@@ -1,0 +1,197 @@
+"""Photograph a multiplane image again: move the plane in focus, open or close the aperture.
+
+A layer of defocus scale d gets the scale ``aperture * (d - focus)``: at focus 0 and aperture 1 the
+camera's own picture, at aperture 0 everything sharp. Layers are blurred with their alphas and laid
+over one another (Eq. 2), tile by tile and from front to back, so that a tile is finished as soon as
+nothing behind can be seen.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
+
+from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.results.aperture import Aperture
+from napari_dpdeblur.results.refocus_tiles import Tile, WindowBlur, make_tiles
+
+LEFT, RIGHT = 0, 1
+# Light that can no longer change a pixel of a 16-bit picture.
+FINISHED = 2.0**-17
+# At preview size kernels of scales closer than this look the same, and so does a picture from
+# which this much light of the kernels' rims is missing.
+PREVIEW_SCALE_STEP = 0.01
+PREVIEW_RIM = 0.004
+PREVIEW_LONG_SIDE_PX = 700  # what a canvas beside the panels of a small laptop shows
+CACHED_KERNELS = 64
+PADDING_STEP_PX = 16
+
+FloatArray = npt.NDArray[np.float32]
+
+
+class Superseded(Exception):
+    """A newer picture is wanted; this one was given up."""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """What to photograph: ``focus`` in defocus scales, ``aperture`` in multiples of the lens's.
+
+    ``views`` are LEFT, RIGHT or both; both are averaged as in an ordinary photograph.
+    """
+
+    focus: float = 0.0
+    aperture: float = 1.0
+    views: tuple[int, ...] = (LEFT, RIGHT)
+
+
+def preview_reduction(shape: tuple[int, int]) -> int:
+    """By how much a picture of this height and width is reduced while a slider moves."""
+    return max(-(-max(shape) // PREVIEW_LONG_SIDE_PX), 1)
+
+
+def _never() -> bool:
+    return False
+
+
+class Refocuser:
+    """Renders shots of one multiplane image through one aperture.
+
+    ``color`` (L, C, H, W) linear, ``alpha`` (L, 1, H, W), ``defocus_scales`` (L,), back to front.
+    With ``reduction`` n it is made for speed: it works on n x n px means, and light for both views
+    comes through one common kernel.
+    """
+
+    def __init__(
+        self,
+        color: FloatArray,
+        alpha: FloatArray,
+        defocus_scales: Sequence[float] | npt.NDArray[np.floating],
+        aperture: Aperture,
+        reduction: int = 1,
+        threads: int = 2,
+        blend_px: int = 32,
+    ) -> None:
+        _check(color, alpha, defocus_scales, aperture)
+        # Alpha first: the planes after it are colours multiplied by it.
+        layers = np.concatenate([alpha, color * alpha], axis=1, dtype=np.float32)
+        self._layers = layers if reduction == 1 else _reduced(layers, reduction)
+        self._scales = np.asarray(defocus_scales, float)
+        self._aperture = aperture
+        self._reduction, self._threads = reduction, threads
+        self._tiles = make_tiles(aperture, reduction, blend_px)
+        self._kernels: OrderedDict[tuple[float, tuple[int, ...]], FloatArray] = OrderedDict()
+        self._lock = Lock()
+        self._padding_px, self._padded = 0, self._layers
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the pictures."""
+        return self._layers.shape[-2], self._layers.shape[-1]
+
+    def render(self, shot: Shot, superseded: Callable[[], bool] = _never) -> FloatArray:
+        """The photograph (C, H, W), linear, in the unit of the layers.
+
+        ``superseded`` is asked before every tile; Superseded is raised when it says so.
+        """
+        views = self.render_views(shot, superseded)
+        return views[0] if len(views) == 1 else np.asarray(views.mean(axis=0), np.float32)
+
+    def render_views(self, shot: Shot, superseded: Callable[[], bool] = _never) -> FloatArray:
+        """What each of the shot's views sees (V, C, H, W); one for both in a preview."""
+        with ThreadPoolExecutor(self._threads) as pool:
+            blurs = list(pool.map(lambda scale: self._blur(scale, shot.views), self._signed(shot)))
+            self._pad(max(max(blur.margin) for blur in blurs))
+
+            def work(tile: Tile) -> FloatArray:
+                if superseded():
+                    raise Superseded
+                return self._render_tile(tile, blurs)
+
+            views, channels = blurs[0].views, self._layers.shape[1] - 1
+            out = np.zeros((views, channels, *self.shape), np.float32)
+            for tile, part in zip(self._tiles, pool.map(work, self._tiles), strict=True):
+                out[..., tile.rows, tile.cols] += part * tile.weight
+        return out
+
+    def _signed(self, shot: Shot) -> list[float]:
+        """Defocus scale of each layer in this shot; negative beyond the plane in focus."""
+        scales = shot.aperture * (self._scales - shot.focus)
+        if self._reduction > 1:
+            scales = np.round(scales / PREVIEW_SCALE_STEP) * PREVIEW_SCALE_STEP
+        return [float(scale) for scale in scales]
+
+    def _blur(self, scale: float, views: tuple[int, ...]) -> WindowBlur:
+        if self._reduction == 1:
+            return WindowBlur(self._aperture.seen_by(views).kernels(scale))
+        return WindowBlur(self._preview_kernels(scale, views))
+
+    def _preview_kernels(self, scale: float, views: tuple[int, ...]) -> FloatArray:
+        """Kernels (P, 1, Ky, Kx) of one scale for the mean of the views; the last ones are kept."""
+        with self._lock:
+            kernels = self._kernels.pop((scale, views), None)
+        if kernels is None:
+            seen = self._aperture.seen_by(views, as_one=True)
+            kernels = seen.kernels(scale, self._reduction, PREVIEW_RIM)
+        with self._lock:
+            self._kernels[scale, views] = kernels
+            while len(self._kernels) > CACHED_KERNELS:
+                self._kernels.popitem(last=False)
+        return kernels
+
+    def _pad(self, margin_px: int) -> None:
+        """Let the edge pixels of the layers go on outside, so that all windows lie inside."""
+        if margin_px > self._padding_px:
+            self._padding_px = -(-margin_px // PADDING_STEP_PX) * PADDING_STEP_PX
+            border = 2 * ((self._padding_px, self._padding_px),)
+            self._padded = np.pad(self._layers, ((0, 0), (0, 0), *border), mode="edge")
+
+    def _render_tile(self, tile: Tile, blurs: list[WindowBlur]) -> FloatArray:
+        """Composite of one tile (V, C, h, w), from front to back."""
+        views, channels, size = blurs[0].views, self._layers.shape[1] - 1, tile.weight.shape
+        out = np.zeros((views, channels, *size), np.float32)
+        free = np.ones((views, 1, *size), np.float32)
+        for layer, blur in zip(self._padded[::-1], blurs[::-1], strict=True):
+            window = tile.window(layer, blur.margin, self._padding_px)
+            if not window[0].any():
+                continue
+            if window[0].min() >= 1.0:  # blurred, an opaque window is still opaque
+                out += free * blur(window[1:], tile.kernel)
+                break
+            blurred = blur(window, tile.kernel)
+            out += free * blurred[:, 1:]
+            free *= 1 - blurred[:, :1]
+            if free.max() < FINISHED:
+                break
+        return out
+
+
+def _reduced(layers: FloatArray, factor: int) -> FloatArray:
+    """Means of blocks of pixels (L, C, h, w); blocks at the far edges may be smaller."""
+    height, width = layers.shape[-2:]
+    rows, cols = np.arange(0, height, factor), np.arange(0, width, factor)
+    sums = np.add.reduceat(np.add.reduceat(layers, rows, axis=-2), cols, axis=-1)
+    counts = np.outer(np.diff([*rows, height]), np.diff([*cols, width]))
+    return np.asarray(sums / counts, np.float32)
+
+
+def _check(
+    color: FloatArray,
+    alpha: FloatArray,
+    scales: Sequence[float] | npt.NDArray[np.floating],
+    aperture: Aperture,
+) -> None:
+    layers, _, height, width = color.shape
+    belongs = alpha.shape == (layers, 1, height, width) and len(scales) == layers
+    if not belongs or aperture.layout.shape != (height, width):
+        raise ResultError(
+            f"Colours of shape {color.shape}, alphas of shape {alpha.shape}, {len(scales)} defocus "
+            f"scales and a lens for {aperture.layout.shape[0]} x {aperture.layout.shape[1]} px do "
+            "not belong together; use the parts of one run."
+        )
