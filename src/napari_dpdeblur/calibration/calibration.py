@@ -22,6 +22,7 @@ from napari_dpdeblur.calibration.layout import (
 )
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import CalibrationError
+from napari_dpdeblur.optics.kernel_check import check_kernels
 
 VIGNETTING_BOX_PX = 101
 ASPECT_TOLERANCE = 1e-3
@@ -75,9 +76,6 @@ class Calibration:
     diagnostics: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Deferred: the check lives with the optics, which load torch.
-        from napari_dpdeblur.optics.kernels import check_kernels
-
         check_kernels(np.asarray(self.kernels), self.rows, self.cols)
         self._check_geometry()
         object.__setattr__(self, "kernels", _frozen(self.kernels))

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tifffile
-import torch
 
 from napari_dpdeblur.capture.dual_pixel import DualPixelCapture, Source
 from napari_dpdeblur.capture.pgm import write_pgm_pair
@@ -24,14 +24,15 @@ from napari_dpdeblur.capture.synthetic_lens import (
 from napari_dpdeblur.capture.synthetic_objects import scene_objects
 from napari_dpdeblur.capture.synthetic_shapes import Grid
 from napari_dpdeblur.errors import CaptureError
-from napari_dpdeblur.optics import TiledBlur, TileLayout
-from napari_dpdeblur.optics.kernels import KernelGrid
-from napari_dpdeblur.optics.mpi import MultiplaneImage
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.optics import KernelGrid, MultiplaneImage
 
 __all__ = [
     "Noise",
     "SyntheticScene",
     "default_tiles",
+    "exposed_capture",
     "render_capture",
     "synthetic_kernels",
     "synthetic_scene",
@@ -60,19 +61,31 @@ class SyntheticScene:
 
     @property
     def layers(self) -> MultiplaneImage:
-        """The scene as a multiplane image; shares memory."""
+        """The scene as a multiplane image of torch; shares memory."""
+        import torch
+
+        from napari_dpdeblur.optics import MultiplaneImage
+
         tensors = (torch.from_numpy(a) for a in (self.color, self.alpha, self.defocus_scales))
         return MultiplaneImage(*tensors)
 
     @property
     def all_in_focus(self) -> np.ndarray:
         """The sharp picture (C, H, W), float32."""
-        return np.asarray(self.layers.all_in_focus().numpy())
+        return np.asarray((self._transmittance * self.color).sum(0))
 
     @property
     def defocus_map(self) -> np.ndarray:
         """Defocus scale of each pixel (H, W), float32."""
-        return np.asarray(self.layers.defocus_map().numpy())
+        weights = self._transmittance[:, 0] * self.defocus_scales[:, None, None]
+        return np.asarray(weights.sum(0))
+
+    @property
+    def _transmittance(self) -> np.ndarray:
+        """Share of each layer in each pixel (Eq. 1): (L, 1, H, W)."""
+        clear = np.cumprod(1 - self.alpha[:0:-1], axis=0)[::-1]
+        clear = np.concatenate([clear, np.ones_like(self.alpha[:1])])
+        return np.asarray(self.alpha * clear)
 
 
 @dataclass(frozen=True)
@@ -161,6 +174,18 @@ def render_capture(
     quantisation, ``pixel_aspect=2`` averages pairs of rows as the sensor does.
     """
     views = _blurred_views(scene, kernels or _default_kernels(scene))
+    return exposed_capture(views, vignetting, noise, seed, pixel_aspect, name)
+
+
+def exposed_capture(
+    views: np.ndarray,
+    vignetting: np.ndarray | None = None,
+    noise: Noise | None = Noise(),  # noqa: B008 (frozen)
+    seed: int = 0,
+    pixel_aspect: int = 1,
+    name: str = "synthetic",
+) -> DualPixelCapture:
+    """What the sensor makes of blurred views (2, C, H, W); see :func:`render_capture`."""
     if vignetting is not None:
         if vignetting.shape != (2, *views.shape[-2:]):
             raise CaptureError(
@@ -176,12 +201,18 @@ def render_capture(
 
 
 def _default_kernels(scene: SyntheticScene) -> KernelGrid:
+    from napari_dpdeblur.optics import KernelGrid
+
     rows, cols = default_tiles(*scene.alpha.shape[-2:])
     return KernelGrid.from_array(synthetic_kernels(rows, cols), rows, cols)
 
 
 def _blurred_views(scene: SyntheticScene, grid: KernelGrid) -> np.ndarray:
     """Both views through the lens, without noise: (2, C, H, W)."""
+    import torch
+
+    from napari_dpdeblur.optics import TiledBlur, TileLayout
+
     height, width = scene.alpha.shape[-2:]
     scaled = [grid.scaled(float(scale)) for scale in scene.defocus_scales]
     layout = TileLayout.regular(height, width, grid.rows, grid.cols)
