@@ -42,7 +42,26 @@ def defocus_path(folder: Path, scene: str) -> Path:
 
 def load_sharp(path: Path) -> FloatImage:
     """Read a sharp image as float32, (C, H, W), linear; full scale of an integer file is 1."""
-    pixels = _read_picture(Path(path), "ground-truth image")
+    return _channels_first(_read_picture(Path(path), "ground-truth image"))
+
+
+def load_defocus(path: Path) -> DefocusTruth:
+    """Read a defocus map; 0 (or less, or not a number) marks a pixel without confidence."""
+    pixels = _read_map(Path(path), "ground-truth defocus map")
+    return DefocusTruth(pixels, (pixels > 0).astype(np.float32))
+
+
+def load_predicted_image(path: Path) -> FloatImage:
+    """Read an all-in-focus image that another program made, as :func:`load_sharp` does."""
+    return _channels_first(_read_picture(Path(path), "predicted image"))
+
+
+def load_predicted_map(path: Path) -> FloatImage:
+    """Read a defocus map (H, W) that another program made; every value counts."""
+    return _read_map(Path(path), "predicted defocus map")
+
+
+def _channels_first(pixels: FloatImage) -> FloatImage:
     if pixels.ndim == 2:
         pixels = pixels[..., np.newaxis]
     # OpenCV orders colours blue, green, red; a fourth channel would be opacity.
@@ -50,17 +69,16 @@ def load_sharp(path: Path) -> FloatImage:
     return np.ascontiguousarray(ordered.transpose(2, 0, 1))
 
 
-def load_defocus(path: Path) -> DefocusTruth:
-    """Read a defocus map; 0 (or less, or not a number) marks a pixel without confidence."""
-    pixels = _read_picture(Path(path), "ground-truth defocus map")
-    if pixels.ndim == 3:
-        if not (pixels[..., :1] == pixels[..., :3]).all():
-            raise EvaluationError(
-                f"The ground-truth defocus map {path} is a colour picture; "
-                "give a grey one whose values grow with the blur."
-            )
-        pixels = pixels[..., 0]
-    return DefocusTruth(pixels, (pixels > 0).astype(np.float32))
+def _read_map(path: Path, name: str) -> FloatImage:
+    pixels = _read_picture(path, name)
+    if pixels.ndim == 2:
+        return pixels
+    if not np.array_equal(pixels[..., :3], pixels[..., :1].repeat(3, axis=2), equal_nan=True):
+        raise EvaluationError(
+            f"The {name} {path} is a colour picture; "
+            "give a grey one whose values grow with the blur."
+        )
+    return pixels[..., 0]
 
 
 def _read_picture(path: Path, name: str) -> FloatImage:

@@ -134,14 +134,14 @@ def aiwe1(p: Float64Array, g: Float64Array, c: Float64Array) -> float:
     weight = c
     residual = g
     for _ in range(AIWE_ROUNDS):
-        residual = np.abs(_affine_fit(p, g, weight) - g)
+        residual = np.abs(affine_fit(p, g, weight) - g)
         weight = c / np.maximum(AIWE_FLOOR, residual)
     return float(np.average(residual, weights=c))
 
 
 def aiwe2(p: Float64Array, g: Float64Array, c: Float64Array) -> float:
     """Affine-invariant weighted root mean square error."""
-    residual = _affine_fit(p, g, c) - g
+    residual = affine_fit(p, g, c) - g
     return float(np.sqrt(np.average(np.square(residual), weights=c)))
 
 
@@ -161,7 +161,7 @@ def one_minus_spearman(
     return float(1.0 - min(1.0, abs(np.sum(c * ranks_p * ranks_g)) / spread))
 
 
-def _affine_fit(p: Float64Array, g: Float64Array, weight: Float64Array) -> Float64Array:
+def affine_fit(p: Float64Array, g: Float64Array, weight: Float64Array) -> Float64Array:
     """a p + b with the least weighted squared distance from g; a = 0 for a constant p."""
     mean_p, mean_g = np.average(p, weights=weight), np.average(g, weights=weight)
     centred = p - mean_p

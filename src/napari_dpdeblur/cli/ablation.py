@@ -1,0 +1,45 @@
+"""`ablation`: what each term of the objective is good for, Table 2 of the paper."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from napari_dpdeblur.cli.benchmark import add_data_arguments, compare
+from napari_dpdeblur.cli.render import crop_argument
+from napari_dpdeblur.fit.presets import PRESETS
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.cli.arguments import Subparsers
+
+PLOT_FILE = "mean_defocus.svg"
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser(
+        "ablation",
+        help="fit without each term of the objective in turn",
+        description="Fit all scenes with all terms of the objective, without each of them in turn "
+        "and without the bias correction, and write table.csv, table.md, report.html and "
+        f"{PLOT_FILE}: the mean defocus of each scene with and without bias correction. Results "
+        "that are there already are not computed again.",
+    )
+    add_data_arguments(parser)
+    parser.add_argument("--preset", choices=PRESETS, default="standard", help="default: standard")
+    parser.add_argument("--steps", type=int, default=300, help="Adam steps of the preset paper")
+    parser.add_argument(
+        "--crop", type=crop_argument, metavar="Y,X,H,W", help="part of the calibrated field"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Fit, score, write tables and plot."""
+    from napari_dpdeblur.evaluation import published
+    from napari_dpdeblur.evaluation.ablation import ablation_methods, mean_defocus_plot
+
+    methods = ablation_methods(arguments.preset, arguments.steps, arguments.crop)
+    title = f"Ablation, preset {arguments.preset}"
+    plots = {PLOT_FILE: mean_defocus_plot}
+    compare(arguments, methods, published.ABLATION, title, plots)

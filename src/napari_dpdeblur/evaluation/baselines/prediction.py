@@ -1,0 +1,32 @@
+"""What a method says about a scene, and the signature that all methods share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.calibration import Calibration
+    from napari_dpdeblur.capture import DualPixelCapture
+
+FloatArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """An all-in-focus image, a defocus map or both, on the calibrated field.
+
+    ``all_in_focus`` (C, H, W) is linear, in the unit of the capture; ``defocus_map`` (H, W) grows
+    with the blur, in any unit. None: the method does not make one.
+    """
+
+    all_in_focus: FloatArray | None = None
+    defocus_map: FloatArray | None = None
+
+
+if TYPE_CHECKING:
+    Method = Callable[[DualPixelCapture, Calibration], Prediction]

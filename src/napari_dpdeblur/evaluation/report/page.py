@@ -1,0 +1,101 @@
+"""Assemble the page: template, style, script and data in one HTML file."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from PIL import Image
+
+from napari_dpdeblur.evaluation.report.pictures import (
+    IMAGE_ERROR_SHOWN,
+    KINDS,
+    MAP_ERROR_SHOWN,
+)
+from napari_dpdeblur.evaluation.scoring import LARGER_IS_BETTER, METRICS
+from napari_dpdeblur.evaluation.tables import HEADINGS, TableRow, best_of
+from napari_dpdeblur.results.preview import Picture
+
+QUALITY = {"image": 94, "image error": 75, "defocus": 90, "defocus error": 75}
+WEBP_EFFORT = 4  # of 6: half a second per picture would be more
+Pictures = Mapping[str, Picture]
+
+
+@dataclass(frozen=True)
+class ScenePanel:
+    """One scene of the page: layers by name, each with its label and data URIs by kind."""
+
+    name: str
+    defocus_range: tuple[float, float]
+    size: tuple[int, int]
+    layers: list[dict[str, Any]]
+
+
+def layer(name: str, label: str, pictures: Pictures) -> dict[str, Any]:
+    """A layer of a scene, with its pictures encoded."""
+    uris = {kind: data_uri(pictures[kind], QUALITY[kind]) for kind in KINDS if kind in pictures}
+    return {"name": name, "label": label, "pictures": uris}
+
+
+def data_uri(picture: Picture, quality: int) -> str:
+    """A picture (H, W, 3) as WebP inside a text."""
+    buffer = io.BytesIO()
+    grey = bool((picture[..., :1] == picture).all())
+    image = Image.fromarray(picture[..., 0] if grey else picture)
+    image.save(buffer, "WEBP", quality=quality, method=WEBP_EFFORT)
+    return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode()
+
+
+def build_page(title: str, panels: Sequence[ScenePanel], rows: Sequence[TableRow]) -> str:
+    """The whole page as text."""
+    content = {
+        "title": title,
+        "kinds": KINDS,
+        "metrics": [
+            {"name": name, "heading": HEADINGS[name], "larger": name in LARGER_IS_BETTER}
+            for name in METRICS
+        ],
+        "errorRanges": {"image error": IMAGE_ERROR_SHOWN, "defocus error": MAP_ERROR_SHOWN},
+        "scenes": [
+            {"name": p.name, "range": p.defocus_range, "size": p.size, "layers": p.layers}
+            for p in panels
+        ],
+        "rows": _rows(rows),
+    }
+    # No text of the data may end the script element.
+    data = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
+    folder = resources.files(__package__)
+    page = (folder / "page.html").read_text("utf-8")
+    page = page.replace("{{title}}", html.escape(title))
+    page = page.replace("{{style}}", (folder / "page.css").read_text("utf-8"))
+    page = page.replace("{{script}}", (folder / "page.js").read_text("utf-8"))
+    return page.replace("{{data}}", data)
+
+
+def _rows(rows: Sequence[TableRow]) -> list[dict[str, Any]]:
+    """Rows with their numbers as text, so that the page and table.csv cannot differ."""
+    groups = {
+        scene: [row for row in rows if row.scene == scene]
+        for scene in dict.fromkeys(row.scene for row in rows)
+    }
+    best = {scene: best_of(group) for scene, group in groups.items()}
+    return [
+        {
+            "source": row.source,
+            "method": row.method,
+            "label": row.label,
+            "scene": row.scene,
+            "status": row.status,
+            "reason": row.reason,
+            "scenes": row.scenes,
+            "cells": {name: row.cell(name) for name in HEADINGS},
+            "best": [n for n in METRICS if n in row.values and row.values[n] == best[row.scene][n]],
+        }
+        for row in rows
+    ]

@@ -1,0 +1,122 @@
+"""From arrays to the pictures of the report, all in one tone curve and one scale per scene."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from napari_dpdeblur.evaluation.alignment import Alignment
+from napari_dpdeblur.evaluation.baselines.prediction import Prediction
+from napari_dpdeblur.evaluation.ground_truth import DefocusTruth, FloatImage
+from napari_dpdeblur.evaluation.metrics import affine_fit
+from napari_dpdeblur.evaluation.scoring import Truth
+from napari_dpdeblur.results.preview import Picture, defocus_colors, tone_curve, white_point
+
+IMAGE_ERROR_SHOWN = 0.15  # of the truth's maximum, where the colours end
+MAP_ERROR_SHOWN = 0.3  # of the range of the truth's file
+NO_CONFIDENCE = (52, 52, 58)
+IMAGE, IMAGE_ERROR, MAP, MAP_ERROR = "image", "image error", "defocus", "defocus error"
+KINDS = (IMAGE, IMAGE_ERROR, MAP, MAP_ERROR)
+
+
+@dataclass(frozen=True)
+class ScenePictures:
+    """Draws everything about one scene; ``captured`` (C, H, W) is the mean of both views."""
+
+    captured: FloatImage
+    truth: Truth
+
+    @cached_property
+    def white(self) -> float:
+        """The linear value that is shown as white."""
+        return white_point(self.captured if isinstance(self.truth.sharp, str) else self.truth.sharp)
+
+    @cached_property
+    def defocus_range(self) -> tuple[float, float]:
+        """Lowest and highest defocus of the truth, the ends of the colours."""
+        if isinstance(self.truth.defocus, str):
+            return 0.0, 1.0
+        confident = self.truth.defocus.defocus[self.truth.defocus.confidence > 0]
+        return (float(confident.min()), float(confident.max())) if confident.size else (0.0, 1.0)
+
+    def of_input(self) -> dict[str, Picture]:
+        """The capture as it is."""
+        return {IMAGE: tone_curve(self.captured, self.white)}
+
+    def of_truth(self) -> dict[str, Picture]:
+        """What there is of the truth."""
+        pictures = {}
+        if not isinstance(self.truth.sharp, str):
+            pictures[IMAGE] = tone_curve(self.truth.sharp, self.white)
+        if not isinstance(self.truth.defocus, str):
+            colored = defocus_colors(self.truth.defocus.defocus, *self.defocus_range)
+            pictures[MAP] = _masked(colored, self.truth.defocus)
+        return pictures
+
+    def of_method(
+        self, prediction: Prediction, alignment: list[list[float]] | None
+    ) -> dict[str, Picture]:
+        """What a method made, laid on the truth, and its errors; nothing of another size."""
+        pictures: dict[str, Picture] = {}
+        image, defocus_map = prediction.all_in_focus, prediction.defocus_map
+        if image is not None and image.shape == self.captured.shape:
+            pictures |= self._of_image(image, alignment)
+        if defocus_map is not None and defocus_map.shape == self.captured.shape[1:]:
+            pictures |= self._of_map(np.nan_to_num(defocus_map))
+        return pictures
+
+    def _of_image(
+        self, image: FloatImage, alignment: list[list[float]] | None
+    ) -> dict[str, Picture]:
+        matrix = np.eye(2, 3) if alignment is None else np.array(alignment)
+        laid = Alignment(matrix).apply(np.nan_to_num(image))
+        pictures = {IMAGE: tone_curve(laid, self.white)}
+        truth = self.truth.sharp
+        if not isinstance(truth, str) and truth.shape == laid.shape:
+            pictures[IMAGE_ERROR] = _image_error(laid, truth)
+        return pictures
+
+    def _of_map(self, defocus_map: FloatImage) -> dict[str, Picture]:
+        truth = self.truth.defocus
+        if not isinstance(truth, str) and truth.defocus.shape != defocus_map.shape:
+            return {}
+        if isinstance(truth, str):
+            low, high = np.percentile(defocus_map, (0.5, 99.5))
+            return {MAP: defocus_colors(defocus_map, float(low), float(high))}
+        fitted = _on_scale_of(truth, defocus_map)
+        error = np.abs(fitted - truth.defocus)
+        return {
+            MAP: defocus_colors(fitted, *self.defocus_range),
+            MAP_ERROR: _masked(_error_colors(error, MAP_ERROR_SHOWN), truth),
+        }
+
+
+def _on_scale_of(truth: DefocusTruth, defocus_map: FloatImage) -> npt.NDArray[np.float64]:
+    """a p + b, closest to the truth: the fit behind AIWE(2), in which any unit is as good."""
+    values = defocus_map.astype(np.float64).ravel()
+    target = truth.defocus.astype(np.float64).ravel()
+    weight = truth.confidence.astype(np.float64).ravel()
+    if not weight.any():
+        return defocus_map.astype(np.float64)
+    return affine_fit(values, target, weight).reshape(defocus_map.shape)
+
+
+def _image_error(image: FloatImage, truth: FloatImage) -> Picture:
+    error = np.abs(image - truth).mean(axis=0) / max(float(truth.max()), 1e-12)
+    return _error_colors(error, IMAGE_ERROR_SHOWN)
+
+
+def _error_colors(error: npt.NDArray[np.floating], highest: float) -> Picture:
+    unit = np.clip(np.nan_to_num(error) / highest, 0.0, 1.0)
+    colored = cv2.applyColorMap(np.round(255 * unit).astype(np.uint8), cv2.COLORMAP_INFERNO)
+    return np.asarray(colored[..., ::-1], np.uint8)
+
+
+def _masked(picture: Picture, truth: DefocusTruth) -> Picture:
+    """Grey where the truth is not known."""
+    mask = truth.confidence[..., np.newaxis] > 0
+    return np.where(mask, picture, np.array(NO_CONFIDENCE, np.uint8))

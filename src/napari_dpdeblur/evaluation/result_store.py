@@ -1,0 +1,113 @@
+"""Rows of a comparison on disk, so that it can go on after an interruption.
+
+`results/METHOD/SCENE/` holds `all_in_focus.tif`, `defocus_map.tif` (each where the method makes
+one) and, written last, `result.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from napari_dpdeblur.errors import EvaluationError, ResultError
+from napari_dpdeblur.evaluation.baselines.prediction import Prediction
+from napari_dpdeblur.files.atomic import write_atomically
+from napari_dpdeblur.files.plain import parse_json
+from napari_dpdeblur.results.tiff_files import read_image, write_image
+
+IMAGE_FILE = "all_in_focus.tif"
+MAP_FILE = "defocus_map.tif"
+RECORD_FILE = "result.json"
+MAX_RECORD_BYTES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one method reached on one scene; ``problems`` say why numbers are missing."""
+
+    method: str
+    label: str
+    scene: str
+    values: dict[str, float] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    alignment: list[list[float]] | None = None
+    time_s: float | None = None
+    mean_defocus: float | None = None
+
+    @property
+    def status(self) -> str:
+        """`ok`, or `failed` when anything that should be there is missing."""
+        return "failed" if self.problems else "ok"
+
+
+@dataclass(frozen=True)
+class ResultStore:
+    """The results below one folder."""
+
+    folder: Path
+
+    def place(self, row: Row) -> Path:
+        """Where a row's files are."""
+        return self.folder / "results" / _file_name(row.method) / _file_name(row.scene)
+
+    def load(self, row: Row, signature: str) -> Row | None:
+        """The row of the same method and scene, if an earlier run has stored all of it.
+
+        A method that raised an error has stored nothing, so it is tried again.
+        """
+        path = self.place(row) / RECORD_FILE
+        try:
+            if path.stat().st_size > MAX_RECORD_BYTES:
+                return None
+            record = parse_json(path.read_bytes())
+            if record["signature"] != signature or not self._is_complete(row, record):
+                return None
+            values = {**record["row"], "method": row.method, "label": row.label}
+            sentences = {name: tuple(values[name]) for name in ("problems", "warnings")}
+            return Row(**{**values, **sentences})
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def _is_complete(self, row: Row, record: dict[str, Any]) -> bool:
+        return all((self.place(row) / name).is_file() for name in record["files"])
+
+    def save(self, row: Row, signature: str, prediction: Prediction) -> None:
+        """Replace what is stored of a row."""
+        folder = self.place(row)
+        arrays = {IMAGE_FILE: prediction.all_in_focus, MAP_FILE: prediction.defocus_map}
+        files = [name for name, array in arrays.items() if array is not None]
+        record = {"signature": signature, "files": files, "row": asdict(row)}
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            for name, array in arrays.items():
+                if array is not None:
+                    write_image(folder / name, array)
+            write_atomically(folder / RECORD_FILE, json.dumps(record, indent=1).encode())
+        except OSError as error:
+            raise EvaluationError(
+                f"The results in {folder} cannot be written: {error.strerror or error}."
+            ) from error
+
+    def prediction(self, row: Row) -> Prediction:
+        """The stored image and map of a row."""
+        folder = self.place(row)
+        image, defocus_map = (_read(folder / name) for name in (IMAGE_FILE, MAP_FILE))
+        return Prediction(image, None if defocus_map is None else defocus_map[0])
+
+
+def _read(path: Path) -> Any:
+    try:
+        return read_image(path) if path.is_file() else None
+    except ResultError:
+        return None
+
+
+def _file_name(name: str) -> str:
+    """A name that every file system takes."""
+    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+    return safe.strip(".") or "_"

@@ -1,0 +1,109 @@
+"""The six numbers of a prediction, as far as there is a truth to compare it with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from napari_dpdeblur.errors import EvaluationError
+from napari_dpdeblur.evaluation.baselines.prediction import Prediction
+from napari_dpdeblur.evaluation.ground_truth import (
+    DefocusTruth,
+    FloatImage,
+    defocus_path,
+    load_defocus,
+    load_sharp,
+    sharp_path,
+)
+from napari_dpdeblur.evaluation.metrics import defocus_scores, image_scores
+
+METRICS = ("psnr_db", "ssim", "mae", "aiwe1", "aiwe2", "one_minus_spearman")
+LARGER_IS_BETTER = ("psnr_db", "ssim")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Numbers by name (a subset of ``METRICS``), and why others are missing.
+
+    ``alignment`` (2, 3) maps pixels of the truth to those of the image.
+    """
+
+    values: dict[str, float] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    alignment: list[list[float]] | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Ground truth of a scene in the published layout; what is missing is a problem's text."""
+
+    sharp: FloatImage | str
+    defocus: DefocusTruth | str
+
+    @classmethod
+    def read(
+        cls, folder: Path, scene: str, window: tuple[slice, slice] = (slice(None), slice(None))
+    ) -> Truth:
+        """Read both files; ``window`` is the part of the field to compare."""
+        sharp: FloatImage | str
+        defocus: DefocusTruth | str
+        try:
+            sharp = load_sharp(sharp_path(folder, scene))[(slice(None), *window)]
+        except EvaluationError as error:
+            sharp = str(error)
+        try:
+            whole = load_defocus(defocus_path(folder, scene))
+            defocus = DefocusTruth(whole.defocus[window], whole.confidence[window])
+        except EvaluationError as error:
+            defocus = str(error)
+        return cls(sharp, defocus)
+
+
+def score(prediction: Prediction, truth: Truth) -> Scores:
+    """Compare whatever there is on both sides; a problem with one half leaves the other."""
+    parts = [_score_image(prediction.all_in_focus, truth.sharp)]
+    parts.append(_score_map(prediction.defocus_map, truth.defocus))
+    if prediction.all_in_focus is None and prediction.defocus_map is None:
+        parts.append(Scores(problems=("The method gave neither an image nor a defocus map.",)))
+    return Scores(
+        values={name: value for part in parts for name, value in part.values.items()},
+        problems=_joined(part.problems for part in parts),
+        alignment=parts[0].alignment,
+        warnings=_joined(part.warnings for part in parts),
+    )
+
+
+def _joined(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(sentence for group in groups for sentence in group)
+
+
+def _score_image(image: FloatImage | None, truth: FloatImage | str) -> Scores:
+    if image is None:
+        return Scores()
+    if isinstance(truth, str):
+        return Scores(problems=(truth,))
+    try:
+        found = image_scores(image, truth)
+    except EvaluationError as error:
+        return Scores(problems=(str(error),))
+    values = {"psnr_db": found.psnr_db, "ssim": found.ssim, "mae": found.mae}
+    warning = found.alignment.warning
+    matrix = np.asarray(found.alignment.matrix, np.float64).tolist()
+    return Scores(values, (), matrix, () if warning is None else (warning,))
+
+
+def _score_map(defocus_map: FloatImage | None, truth: DefocusTruth | str) -> Scores:
+    if defocus_map is None:
+        return Scores()
+    if isinstance(truth, str):
+        return Scores(problems=(truth,))
+    try:
+        found = defocus_scores(defocus_map, truth.defocus, truth.confidence)
+    except EvaluationError as error:
+        return Scores(problems=(str(error),))
+    names = ("aiwe1", "aiwe2", "one_minus_spearman")
+    return Scores({name: getattr(found, name) for name in names})
