@@ -11,11 +11,12 @@ import numpy as np
 import psutil
 import pytest
 
-from napari_dpdeblur.calibration import save_calibration
+from napari_dpdeblur.calibration import Field, save_calibration
 from napari_dpdeblur.calibration.synthetic import synthetic_calibration
 from napari_dpdeblur.capture.synthetic import default_tiles, render_capture, synthetic_scene
+from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fit import FitSettings, run_fit
-from napari_dpdeblur.jobs.fit_job import FUNCTION, FitRequest
+from napari_dpdeblur.jobs.fit_job import FUNCTION, FitRequest, crop_of, place_of
 from napari_dpdeblur.jobs.messages import Failed, Finished, Note, Progress
 from napari_dpdeblur.results import read_run
 
@@ -52,10 +53,23 @@ def test_the_result_is_that_of_a_fit_in_this_process(start, until, pair, setting
 
 
 def test_pictures_have_one_size(start, until, pair, settings):
-    messages = until(start(FUNCTION, FitRequest(*pair, settings, crop=(0, 0, 64, 96))))
+    messages = until(start(FUNCTION, FitRequest(*pair, settings, region=(-5, 32, 69, 900))))
     steps = [m for m in messages if isinstance(m, Progress)]
     assert {m.all_in_focus.shape for m in steps if m.all_in_focus is not None} == {(64, 96)}
     assert {m.defocus_map.shape for m in steps if m.defocus_map is not None} == {(64, 96)}
+
+
+def test_a_region_of_the_frame_is_a_crop_of_the_field(pair):
+    capture, lens = pair
+    inner = replace(lens, field=Field(8, 16, 80, 100))
+    assert place_of(None, capture, inner) == (8, 16, 80, 100)
+    crop = crop_of((20, 0, 40, 60), capture, inner)
+    assert crop == (12, 0, 40, 44)
+    assert place_of(crop, capture, inner) == (20, 16, 40, 44)
+    alone = capture.cropped(8, 16, 80, 100)
+    assert place_of(None, alone, inner) == (0, 0, 80, 100)
+    with pytest.raises(FitError, match="synthetic shows less than 32 px of the calibrated field"):
+        crop_of((90, 0, 40, 60), capture, inner)
 
 
 def test_a_calibration_may_be_a_file(start, until, pair, settings, expected, tmp_path):

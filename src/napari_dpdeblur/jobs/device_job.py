@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Generator
 
 from napari_dpdeblur.fit.control import FitControl
@@ -16,13 +15,8 @@ def run(request: None, control: FitControl) -> Generator[Message, None, dict[str
     from napari_dpdeblur.fit.device import available_devices
 
     yield from ()
-    devices = available_devices()
-    return {**devices, "cpu": _processor_name()}
-
-
-def _processor_name() -> str:
     import torch
 
-    threads = torch.get_num_threads()
-    name = platform.processor() or platform.machine()
-    return f"CPU ({name}, {threads} threads)"
+    count = torch.get_num_threads()
+    threads = f"{count} thread{'s' if count > 1 else ''}"
+    return {**available_devices(), "cpu": f"CPU, {threads}"}

@@ -13,7 +13,7 @@ import numpy as np
 
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import DualPixelCapture
-from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.errors import FitError, ResultError
 from napari_dpdeblur.fit.control import FitControl
 from napari_dpdeblur.fit.settings import FitSettings
 from napari_dpdeblur.jobs.messages import FloatArray, Message, Note, Progress
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from napari_dpdeblur.jobs.cache import CachedCheckpoint
 
 FUNCTION = f"{__name__}:run"
-Crop = tuple[int, int, int, int]
+Box = tuple[int, int, int, int]  # top, left, height, width
 PREVIEW_PX = 320
+MIN_SIZE_PX = 32  # the fit refuses less
 PREVIEW_EVERY_S = 0.5
 
 
@@ -33,14 +34,15 @@ PREVIEW_EVERY_S = 0.5
 class FitRequest:
     """Everything that a fit needs. ``calibration`` may be a file that is yet to be read.
 
-    ``reduction``: fit at a resolution that is so many times lower. ``is_resumable``: keep the
-    state in the cache, and go on from one of the same fit. ``output``: run folder to write.
+    ``region``: the part to fit, in square pixels of the capture's frame. ``reduction``: fit the
+    whole field at a resolution that is so many times lower. ``is_resumable``: keep the state in
+    the cache, and go on from one of the same fit. ``output``: run folder to write.
     """
 
     capture: DualPixelCapture
     calibration: Calibration | Path
     settings: FitSettings
-    crop: Crop | None = None
+    region: Box | None = None
     reduction: int = 1
     is_resumable: bool = False
     output: Path | None = None
@@ -48,9 +50,10 @@ class FitRequest:
 
 @dataclass(frozen=True, eq=False)
 class FitOutcome:
-    """The result, the calibration it was made with, and where it was saved."""
+    """The result, its place in the frame, the calibration, and where it was saved."""
 
     record: RunRecord
+    place: Box
     calibration: Calibration
     run_folder: Path | None
 
@@ -61,14 +64,48 @@ def run(request: FitRequest, control: FitControl) -> Generator[Message, None, Fi
         check_run_folder(request.output)
     yield Progress("loading", 0, 1, 0.0)
     calibration = _calibration(request)
-    result = yield from _fitted(request, calibration, control)
+    region = request.region if request.reduction == 1 else None
+    crop = crop_of(region, request.capture, calibration)
+    place = place_of(crop, request.capture, calibration)
+    yield Progress("loading", 1, 1, 0.0, found={"place": place})
+    result = yield from _fitted(request, calibration, crop, control)
     from napari_dpdeblur.results.fit_record import record_of
 
     # torch's own kind of text would load torch wherever the result is received
     version = str(result.provenance["torch"])
     record = record_of(replace(result, provenance={**result.provenance, "torch": version}))
     folder = yield from _saved(record, request.output)
-    return FitOutcome(record, calibration, folder)
+    return FitOutcome(record, place, calibration, folder)
+
+
+def place_of(crop: Box | None, capture: DualPixelCapture, calibration: Calibration) -> Box:
+    """Where the result lies, in square pixels of the capture's frame."""
+    field = calibration.field
+    top, left = (field.top, field.left) if _has_frame(capture, calibration) else (0, 0)
+    if crop is None:
+        return top, left, field.height, field.width
+    return top + crop[0], left + crop[1], crop[2], crop[3]
+
+
+def crop_of(region: Box | None, capture: DualPixelCapture, calibration: Calibration) -> Box | None:
+    """A region of the frame as a crop of the calibrated field; None: the whole field."""
+    if region is None:
+        return None
+    top, left, height, width = place_of(None, capture, calibration)
+    first = max(region[0] - top, 0), max(region[1] - left, 0)
+    last = min(region[0] + region[2] - top, height), min(region[1] + region[3] - left, width)
+    if min(last[0] - first[0], last[1] - first[1]) < MIN_SIZE_PX:
+        raise FitError(
+            f"The chosen part of {capture.name} shows less than {MIN_SIZE_PX} px of the calibrated "
+            "field; move the picture or zoom out."
+        )
+    return first[0], first[1], last[0] - first[0], last[1] - first[1]
+
+
+def _has_frame(capture: DualPixelCapture, calibration: Calibration) -> bool:
+    """Whether the capture shows the whole frame of the calibration, not its field alone."""
+    height, width = capture.shape[-2:]
+    return (round(height * capture.pixel_aspect), width) == calibration.frame_shape
 
 
 def _calibration(request: FitRequest) -> Calibration:
@@ -77,7 +114,7 @@ def _calibration(request: FitRequest) -> Calibration:
 
 
 def _fitted(
-    request: FitRequest, calibration: Calibration, control: FitControl
+    request: FitRequest, calibration: Calibration, crop: Box | None, control: FitControl
 ) -> Generator[Message, None, FitResult]:
     from napari_dpdeblur.fit import fit
     from napari_dpdeblur.jobs.reduced import reduced
@@ -85,16 +122,16 @@ def _fitted(
     capture = request.capture
     if request.reduction > 1:
         capture, calibration = reduced(capture, calibration, request.reduction)
-    checkpoint = _checkpoint(request, capture, calibration)
+    checkpoint = _checkpoint(request, capture, calibration, crop)
     events = fit(
         capture,
         calibration,
         request.settings,
-        crop=request.crop,
+        crop=crop,
         control=control,
         checkpoint=checkpoint,
     )
-    previews = _Previews(_shape(calibration, request.crop))
+    previews = _Previews(_shape(calibration, crop))
     first = True
     while True:
         try:
@@ -114,7 +151,7 @@ def _fitted(
 
 
 def _checkpoint(
-    request: FitRequest, capture: DualPixelCapture, calibration: Calibration
+    request: FitRequest, capture: DualPixelCapture, calibration: Calibration, crop: Box | None
 ) -> CachedCheckpoint | None:
     if not request.is_resumable:
         return None
@@ -126,7 +163,7 @@ def _checkpoint(
     )
 
     forget_old_checkpoints(checkpoint_folder())
-    name = signature(capture, calibration, request.settings, request.crop)
+    name = signature(capture, calibration, request.settings, crop)
     return CachedCheckpoint(checkpoint_folder(), name)
 
 
@@ -142,7 +179,7 @@ def _saved(record: RunRecord, output: Path | None) -> Generator[Message, None, P
         return None
 
 
-def _shape(calibration: Calibration, crop: Crop | None) -> tuple[int, int]:
+def _shape(calibration: Calibration, crop: Box | None) -> tuple[int, int]:
     field = calibration.field
     return (field.height, field.width) if crop is None else crop[2:]
 

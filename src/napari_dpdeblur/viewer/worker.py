@@ -25,13 +25,13 @@ POLL_MS = 40
 class Worker(QObject):
     """Runs one job at a time and tells of it by signals; nothing here waits.
 
-    ``event`` gives every :class:`Progress` in order; of pictures that arrived together only the
-    newest are left. After ``finished``, ``failed`` or ``cancelled`` comes ``ended``. ``finished``
-    gives what ``prepare`` made of the result, in a thread. ``cancelled`` gives the last pictures:
-    a Progress, or None.
+    ``progressed`` gives every :class:`Progress` in order; of pictures that arrived together,
+    only the newest are left. After ``finished``, ``failed`` or ``cancelled`` comes ``ended``.
+    ``finished`` gives what ``prepare`` made of the result, in a thread. ``cancelled`` gives the
+    last pictures: a Progress, or None.
     """
 
-    event = Signal(object)
+    progressed = Signal(object)
     note = Signal(object)
     finished = Signal(object)
     failed = Signal(str)
@@ -111,7 +111,7 @@ class Worker(QObject):
     def _deliver(self, message: Message) -> None:
         if isinstance(message, Progress):
             self._seen = _newest(self._seen, message)
-            self.event.emit(message)
+            self.progressed.emit(message)
         elif isinstance(message, Note):
             self.note.emit(message)
         else:

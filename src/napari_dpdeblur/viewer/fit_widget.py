@@ -1,0 +1,147 @@
+"""The Fit widget: run the fit that its controls describe, and watch it."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakSet
+
+from napari.utils.notifications import show_error, show_info, show_warning
+
+from napari_dpdeblur.errors import SettingsError
+from napari_dpdeblur.jobs import fit_job
+from napari_dpdeblur.jobs.messages import Job, Progress
+from napari_dpdeblur.viewer import find
+from napari_dpdeblur.viewer.fit_controls import FitControls
+from napari_dpdeblur.viewer.fit_estimate import learn_speed
+from napari_dpdeblur.viewer.fit_previews import LivePreviews, PiecewiseAdder, outcome_layers
+from napari_dpdeblur.viewer.layers import ALL_IN_FOCUS, info
+from napari_dpdeblur.viewer.worker_panel import duration_text
+
+LOW_RESOLUTION = 4
+QUICK_LOOK = " quick look"
+TITLE = "The fit"
+_running: WeakSet[FitWidget] = WeakSet()
+
+
+class FitWidget(FitControls):
+    """Recovers the all-in-focus image and the defocus map of a capture."""
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__(napari_viewer)
+        self._previews: LivePreviews | None = None
+        self._capture_group = ""
+        self._group = ""
+        self._adder = PiecewiseAdder(self._viewer, self)
+        self.panel.run_clicked.connect(self.run)
+        self._follow_worker()
+        self._watch_removals()
+
+    def run(self) -> None:
+        """Start the fit that the controls describe."""
+        capture = self.inputs.capture
+        output = None if capture is None else self.output.folder_for(capture.name)
+        self._start({}, {"region": self.region(), "is_resumable": True, "output": output})
+
+    def look_at_region(self) -> None:
+        """Fit the visible region quickly."""
+        self._start({"preset": "preview"}, {"region": self.visible_part()}, QUICK_LOOK)
+
+    def look_at_whole(self) -> None:
+        """Fit the whole picture at low resolution."""
+        self._start({"preset": "preview"}, {"reduction": LOW_RESOLUTION}, QUICK_LOOK)
+
+    def _start(self, changes: dict[str, Any], options: dict[str, Any], suffix: str = "") -> None:
+        problem = self._reason_not_to_start()
+        if problem is not None:
+            show_warning(problem)
+            return
+        try:
+            settings = self.settings().changed(**changes)
+        except SettingsError as error:
+            show_error(str(error))
+            return
+        self.settle()
+        self._capture_group = self.inputs.group
+        group = self._group = self.inputs.group + suffix
+        request = fit_job.FitRequest(
+            self.inputs.capture, self.inputs.calibration, settings, **options
+        )
+        self._previews = LivePreviews(self._viewer, group)
+        self.plot.start()
+        _running.add(self)
+        self.panel.start(
+            Job(fit_job.FUNCTION, request, TITLE),
+            prepare=lambda outcome: (outcome.run_folder, outcome_layers(outcome, group)),
+        )
+
+    def _reason_not_to_start(self) -> str | None:
+        if self.inputs.capture is None:
+            return "There is no capture to fit: open the two files of one, or its folder."
+        if self.inputs.calibration is None:
+            return (
+                f"There is no calibration for {self.inputs.group}: make or load one with the "
+                "Calibrate widget, or choose a file."
+            )
+        if _running:
+            return "A fit is running already; wait for its end or cancel it first."
+        return None
+
+    def _follow_worker(self) -> None:
+        worker = self.panel.worker
+        worker.progressed.connect(self._show)
+        worker.finished.connect(self._finish)
+        worker.cancelled.connect(self._keep_partial)
+        worker.failed.connect(lambda text: self._keep_pictures())
+        worker.ended.connect(lambda: _running.discard(self))
+        self.destroyed.connect(_forgetter_of(self))
+
+    def _show(self, event: Progress) -> None:
+        self.plot.add(event.losses)
+        if self._previews is not None:
+            self._previews.update(event)
+
+    def _finish(self, result: Any) -> None:
+        folder, pieces = result
+        elapsed_s = self.panel.stopwatch.elapsed_s()
+        if not self.panel.was_paused and self._group == self.inputs.group:
+            learn_speed(self._estimated_s, elapsed_s, self.settings())
+        where = "" if folder is None else f" Saved in {folder}."
+        self.panel.bar.setValue(self.panel.bar.maximum())
+        self.panel.say("The layers are being made.")
+        text = f"Done in {duration_text(elapsed_s)}.{where}"
+        self._adder.add(pieces, lambda: self._show_result(text))
+
+    def _show_result(self, text: str) -> None:
+        if self._previews is not None:
+            self._previews.remove()
+        image = find.layer_of(self._viewer, self._group, ALL_IN_FOCUS)
+        if image is not None:
+            self._viewer.layers.selection.active = image
+        self.panel.say(text)
+
+    def _keep_partial(self, seen: Progress | None) -> None:
+        names = self._keep_pictures()
+        share = "the beginning" if seen is None else f"{seen.fraction:.0%}"
+        kept = f"; the layers {' and '.join(names)} stay" if names else ""
+        text = f"The fit was cancelled at {share}{kept}. Run goes on from the last checkpoint."
+        self.panel.say(text)
+        show_info(text)
+
+    def _keep_pictures(self) -> list[str]:
+        return [] if self._previews is None else self._previews.keep()
+
+    def _watch_removals(self) -> None:
+        events, tell = self._viewer.layers.events, self._tell_of_removal
+        events.removed.connect(tell)
+        self.destroyed.connect(lambda: events.removed.disconnect(tell))
+
+    def _tell_of_removal(self, event: Any) -> None:
+        known = info(event.value)
+        is_source = known.get("group") == self._capture_group and "capture" in known
+        if is_source and self.panel.worker.is_running:
+            show_info(f"{event.value.name} was removed; the fit goes on with a copy of it.")
+
+
+def _forgetter_of(widget: FitWidget) -> Any:
+    """Lets others fit when a widget is closed in the middle of its fit."""
+    return lambda: _running.discard(widget)

@@ -1,0 +1,75 @@
+"""The loss of a running fit as curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyqtgraph
+from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QWidget
+
+HEIGHT_PX = 130
+COLORS = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#d55e00")  # safe for all eyes
+DRAW_MS = 250
+MAX_POINTS = 2000
+
+
+class LossPlot(pyqtgraph.PlotWidget):
+    """One curve for each term of the objective, on a logarithmic axis."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, background=None)
+        self.setObjectName("loss_plot")
+        self.setFixedHeight(HEIGHT_PX)
+        self.setToolTip("Terms of the objective after every step, on a logarithmic axis")
+        self.setMenuEnabled(False)
+        self.setLogMode(x=False, y=True)
+        self.setLabel("bottom", "step")
+        for side in ("left", "bottom"):
+            self.getAxis(side).setStyle(maxTickLevel=0)
+        self.getPlotItem().addLegend(offset=(-8, 4), labelTextSize="7pt", verSpacing=-6)
+        self._curves: dict[str, pyqtgraph.PlotDataItem] = {}
+        self._points: dict[str, tuple[list[int], list[float]]] = {}
+        self._steps = 0
+        self._drawing = QTimer(self)
+        self._drawing.setSingleShot(True)
+        self._drawing.setInterval(DRAW_MS)
+        self._drawing.timeout.connect(self.draw)
+
+    def start(self) -> None:
+        """Forget the curves of the fit before."""
+        self.clear()
+        self._curves, self._points, self._steps = {}, {}, 0
+
+    def add(self, losses: Mapping[str, float]) -> None:
+        """The losses after one more step; drawn soon, together with others."""
+        if not losses:
+            return
+        self._steps += 1
+        for name, value in losses.items():
+            steps, values = self._points.setdefault(name, ([], []))
+            if value > 0:  # a term that is switched off has no logarithm
+                steps.append(self._steps)
+                values.append(value)
+                _thin_out(steps, values)
+        if not self._drawing.isActive():
+            self._drawing.start()
+
+    def draw(self) -> None:
+        """Show everything that was added."""
+        for number, (name, (steps, values)) in enumerate(self._points.items()):
+            if values and name not in self._curves:
+                pen = pyqtgraph.mkPen(COLORS[number % len(COLORS)], width=2)
+                self._curves[name] = self.plot(name=name, pen=pen)
+            if values:
+                self._curves[name].setData(steps, values)
+
+    def values(self) -> dict[str, list[float]]:
+        """The points of each curve."""
+        return {name: list(values) for name, (_, values) in self._points.items()}
+
+
+def _thin_out(steps: list[int], values: list[float]) -> None:
+    """Keep every second point of a long curve, so that drawing it stays quick."""
+    if len(steps) > MAX_POINTS:
+        del steps[1:-1:2], values[1:-1:2]

@@ -1,0 +1,104 @@
+"""Small pieces that the widgets are made of; every control has a name and a tooltip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+from superqt import QCollapsible
+
+MARGIN_PX = 6
+
+
+def push_button(text: str, name: str, tip: str, clicked: Callable[[], None]) -> QPushButton:
+    """A button with words on it."""
+    button = QPushButton(text)
+    button.setObjectName(name)
+    button.setToolTip(tip)
+    button.clicked.connect(lambda: clicked())
+    return button
+
+
+def browse_button(name: str, tip: str, clicked: Callable[[], None]) -> QToolButton:
+    """A small button that opens a file dialog."""
+    button = QToolButton()
+    button.setText("…")
+    button.setObjectName(name)
+    button.setToolTip(tip)
+    button.clicked.connect(lambda: clicked())
+    return button
+
+
+def choice(name: str, tip: str) -> QComboBox:
+    """A list whose entries may be longer than the panel is wide."""
+    box = QComboBox()
+    box.setObjectName(name)
+    box.setToolTip(tip)
+    let_shrink(box)
+    return box
+
+
+def let_shrink(box: QComboBox) -> None:
+    """Let a list be narrower than its longest entry."""
+    box.setMinimumContentsLength(12)
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    box.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+
+def text_label(name: str, tip: str) -> QLabel:
+    """Text that is as high as it needs to be."""
+    label = QLabel("")
+    label.setObjectName(name)
+    label.setToolTip(tip)
+    label.setWordWrap(True)
+    return label
+
+
+def fold(title: str, name: str, tip: str, content: QWidget) -> QCollapsible:
+    """Content that is hidden until the title is clicked."""
+    folded = QCollapsible(title)
+    folded.setObjectName(name)
+    folded.setToolTip(tip)
+    folded.layout().setContentsMargins(0, 0, 0, 0)
+    folded.setContent(content)
+    folded.collapse(animate=False)
+    return folded
+
+
+def fill_with_scroll(widget: QWidget, parts: list[QWidget]) -> None:
+    """Put parts below each other into a widget that scrolls when the window is low."""
+    content = QWidget()
+    layout = QVBoxLayout(content)
+    layout.setContentsMargins(MARGIN_PX, MARGIN_PX, MARGIN_PX, MARGIN_PX)
+    for part in parts:
+        layout.addWidget(part)
+    layout.addStretch(1)
+    scroll = QScrollArea()
+    scroll.setObjectName("scroll")
+    scroll.setWidgetResizable(True)
+    scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    scroll.setWidget(content)
+    outer = QVBoxLayout(widget)
+    outer.setContentsMargins(0, 0, 0, 0)
+    outer.addWidget(scroll)
+
+
+def row_of(*parts: QWidget) -> QWidget:
+    """Parts beside each other."""
+    row = QWidget()
+    layout = QHBoxLayout(row)
+    layout.setContentsMargins(0, 0, 0, 0)
+    for part in parts:
+        layout.addWidget(part)
+    return row
