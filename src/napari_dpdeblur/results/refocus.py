@@ -14,12 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results.aperture import Aperture
-from napari_dpdeblur.results.refocus_tiles import Tile, WindowBlur, make_tiles
+from napari_dpdeblur.results.refocus_tiles import IntArray, Tiles, TilesBlur
 
 LEFT, RIGHT = 0, 1
 # Light that can no longer change a pixel of a 16-bit picture.
@@ -30,6 +31,7 @@ PREVIEW_SCALE_STEP = 0.01
 PREVIEW_RIM = 0.004
 PREVIEW_LONG_SIDE_PX = 700  # what a canvas beside the panels of a small laptop shows
 CACHED_KERNELS = 64
+GROUPS = 8  # of tiles, more than threads: they have unequal work, and small ones fit the cache
 PADDING_STEP_PX = 16
 
 FloatArray = npt.NDArray[np.float32]
@@ -85,7 +87,7 @@ class Refocuser:
         self._scales = np.asarray(defocus_scales, float)
         self._aperture = aperture
         self._reduction, self._threads = reduction, threads
-        self._tiles = make_tiles(aperture, reduction, blend_px)
+        self._tiles = Tiles.of(aperture, reduction, blend_px)
         self._kernels: OrderedDict[tuple[float, tuple[int, ...]], FloatArray] = OrderedDict()
         self._lock = Lock()
         self._padding_px, self._padded = 0, self._layers
@@ -98,7 +100,7 @@ class Refocuser:
     def render(self, shot: Shot, superseded: Callable[[], bool] = _never) -> FloatArray:
         """The photograph (C, H, W), linear, in the unit of the layers.
 
-        ``superseded`` is asked before every tile; Superseded is raised when it says so.
+        ``superseded`` is asked before every layer; Superseded is raised when it says so.
         """
         views = self.render_views(shot, superseded)
         return views[0] if len(views) == 1 else np.asarray(views.mean(axis=0), np.float32)
@@ -107,17 +109,15 @@ class Refocuser:
         """What each of the shot's views sees (V, C, H, W); one for both in a preview."""
         with ThreadPoolExecutor(self._threads) as pool:
             blurs = list(pool.map(lambda scale: self._blur(scale, shot.views), self._signed(shot)))
-            self._pad(max(max(blur.margin) for blur in blurs))
+            self._pad(max(max(blur.margin) for blur in blurs) + self._tiles.overshoot_px)
+            out = np.zeros((blurs[0].views, self._layers.shape[1] - 1, *self.shape), np.float32)
 
-            def work(tile: Tile) -> FloatArray:
-                if superseded():
-                    raise Superseded
-                return self._render_tile(tile, blurs)
+            def work(tiles: IntArray) -> FloatArray:
+                return self._render_tiles(tiles, blurs, superseded)
 
-            views, channels = blurs[0].views, self._layers.shape[1] - 1
-            out = np.zeros((views, channels, *self.shape), np.float32)
-            for tile, part in zip(self._tiles, pool.map(work, self._tiles), strict=True):
-                out[..., tile.rows, tile.cols] += part * tile.weight
+            groups = list(self._tiles.groups(GROUPS))
+            for tiles, parts in zip(groups, pool.map(work, groups), strict=True):
+                self._tiles.blend(parts, tiles, out)
         return out
 
     def _signed(self, shot: Shot) -> list[float]:
@@ -127,10 +127,10 @@ class Refocuser:
             scales = np.round(scales / PREVIEW_SCALE_STEP) * PREVIEW_SCALE_STEP
         return [float(scale) for scale in scales]
 
-    def _blur(self, scale: float, views: tuple[int, ...]) -> WindowBlur:
+    def _blur(self, scale: float, views: tuple[int, ...]) -> TilesBlur:
         if self._reduction == 1:
-            return WindowBlur(self._aperture.seen_by(views).kernels(scale))
-        return WindowBlur(self._preview_kernels(scale, views))
+            return TilesBlur(self._aperture.seen_by(views).kernels(scale))
+        return TilesBlur(self._preview_kernels(scale, views))
 
     def _preview_kernels(self, scale: float, views: tuple[int, ...]) -> FloatArray:
         """Kernels (P, 1, Ky, Kx) of one scale for the mean of the views; the last ones are kept."""
@@ -152,33 +152,58 @@ class Refocuser:
             border = 2 * ((self._padding_px, self._padding_px),)
             self._padded = np.pad(self._layers, ((0, 0), (0, 0), *border), mode="edge")
 
-    def _render_tile(self, tile: Tile, blurs: list[WindowBlur]) -> FloatArray:
-        """Composite of one tile (V, C, h, w), from front to back."""
-        views, channels, size = blurs[0].views, self._layers.shape[1] - 1, tile.weight.shape
-        out = np.zeros((views, channels, *size), np.float32)
-        free = np.ones((views, 1, *size), np.float32)
+    def _render_tiles(
+        self, tiles: IntArray, blurs: list[TilesBlur], superseded: Callable[[], bool]
+    ) -> FloatArray:
+        """Composite of some tiles (n, V, C, h, w), from front to back."""
+        shape = (len(tiles), blurs[0].views, self._layers.shape[1] - 1, *self._tiles.size)
+        out = np.zeros(shape, np.float32)
+        free = np.ones((*shape[:2], 1, *shape[3:]), np.float32)
+        is_open = np.ones(len(tiles), bool)
         for layer, blur in zip(self._padded[::-1], blurs[::-1], strict=True):
-            window = tile.window(layer, blur.margin, self._padding_px)
-            if not window[0].any():
-                continue
-            if window[0].min() >= 1.0:  # blurred, an opaque window is still opaque
-                out += free * blur(window[1:], tile.kernel)
+            if superseded():
+                raise Superseded
+            if not is_open.any():
                 break
-            blurred = blur(window, tile.kernel)
-            out += free * blurred[:, 1:]
-            free *= 1 - blurred[:, :1]
-            if free.max() < FINISHED:
-                break
+            chosen = np.flatnonzero(is_open)
+            self._lay_behind(layer, blur, tiles, chosen, free, out)
+            is_open[chosen] = free[chosen].max(axis=(1, 2, 3, 4)) >= FINISHED
         return out
+
+    def _lay_behind(
+        self,
+        layer: FloatArray,
+        blur: TilesBlur,
+        tiles: IntArray,
+        chosen: IntArray,
+        free: FloatArray,
+        out: FloatArray,
+    ) -> None:
+        """Add what is seen of a blurred layer in the chosen tiles, and cover what lies behind."""
+        place = (blur.margin, self._padding_px)
+        alpha = self._tiles.windows(layer[:1], tiles[chosen], *place)
+        is_opaque = alpha.min(axis=(1, 2, 3)) >= 1.0  # blurred, such a window is still opaque
+        is_soft = ~is_opaque & alpha.any(axis=(1, 2, 3))
+        for kept, planes in ((chosen[is_opaque], layer[1:]), (chosen[is_soft], layer)):
+            if not len(kept):
+                continue
+            windows = self._tiles.windows(planes, tiles[kept], *place)
+            blurred = blur(windows, self._tiles.kernel_of[tiles[kept]])
+            colors = blurred.shape[2] - out.shape[2]  # the planes before are alpha
+            out[kept] += free[kept] * blurred[:, :, colors:]
+            free[kept] *= 1 - blurred[:, :, :1] if colors else 0
 
 
 def _reduced(layers: FloatArray, factor: int) -> FloatArray:
-    """Means of blocks of pixels (L, C, h, w); blocks at the far edges may be smaller."""
-    height, width = layers.shape[-2:]
-    rows, cols = np.arange(0, height, factor), np.arange(0, width, factor)
-    sums = np.add.reduceat(np.add.reduceat(layers, rows, axis=-2), cols, axis=-1)
-    counts = np.outer(np.diff([*rows, height]), np.diff([*cols, width]))
-    return np.asarray(sums / counts, np.float32)
+    """Means of blocks of pixels (L, C, h, w); the edge goes on where the last block is short."""
+    height, width = (-(-side // factor) for side in layers.shape[-2:])
+    missing = height * factor - layers.shape[-2], width * factor - layers.shape[-1]
+    out = np.empty((*layers.shape[:2], height, width), np.float32)
+    for target, layer in zip(out, layers, strict=True):
+        for small, plane in zip(target, layer, strict=True):
+            whole = cv2.copyMakeBorder(plane, 0, missing[0], 0, missing[1], cv2.BORDER_REPLICATE)
+            cv2.resize(whole, (width, height), dst=small, interpolation=cv2.INTER_AREA)
+    return out
 
 
 def _check(

@@ -1,13 +1,18 @@
-"""Tiles of a picture that is rendered again, and the blur of one window around a tile."""
+"""Tiles of a picture that is rendered again, and their blur: many at a time, for speed.
+
+Rendering runs beside a window's own thread. Few calls on large arrays let the two get along, where
+many small calls would wait for each other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy import fft
 
 from napari_dpdeblur.results.aperture import Aperture
@@ -16,95 +21,136 @@ from napari_dpdeblur.results.aperture import Aperture
 FREE_TILE_PX = 128
 
 FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Tile:
-    """A part of the picture: its place, its kernel and its weight against its neighbours."""
+class Axis:
+    """Tiles along one side: where they start, how long all are, weights (tiles, length)."""
 
-    rows: slice
-    cols: slice
-    kernel: int
-    weight: FloatArray  # (h, w)
+    starts: IntArray
+    length: int
+    weights: FloatArray
+    overshoot_px: int
 
-    def window(self, planes: FloatArray, margin: tuple[int, int], padding_px: int) -> FloatArray:
-        """The tile and its margin, cut from planes (C, H, W) that were padded on all sides."""
-        top, left = padding_px - margin[0], padding_px - margin[1]
-        rows = slice(self.rows.start + top, self.rows.stop + padding_px + margin[0])
-        return planes[:, rows, self.cols.start + left : self.cols.stop + padding_px + margin[1]]
-
-
-def make_tiles(aperture: Aperture, reduction: int, blend_px: int) -> list[Tile]:
-    """Tiles of the reduced picture, blended linearly over ``blend_px`` where kernels change."""
-    layout = aperture.layout
-    if (layout.rows, layout.cols) == (1, 1):
-        return _free_tiles(*(-(-side // reduction) for side in layout.shape))
-    if reduction > 1:
-        layout, blend_px = layout.coarser(reduction, reduction), blend_px // reduction
-    rows, cols = _blended(layout.row_edges, blend_px), _blended(layout.col_edges, blend_px)
-    return [
-        Tile(row, col, i * len(cols) + j, np.outer(row_weight, col_weight))
-        for i, (row, row_weight) in enumerate(rows)
-        for j, (col, col_weight) in enumerate(cols)
-    ]
+    @classmethod
+    def of(cls, edges: Sequence[int], blend_px: int) -> Axis:
+        """Tiles between ``edges``, with linear ramps of ``blend_px`` across the inner ones."""
+        widths = np.diff(edges)
+        band = min(blend_px, int(widths.min())) // 2
+        length = int(widths.max()) + 2 * band
+        starts = np.array(edges[:-1]) - band
+        ramps = [
+            _ramp(start, length, low, high, edges[-1], band)
+            for start, (low, high) in zip(starts, pairwise(edges), strict=True)
+        ]
+        overshoot_px = max(band, int(starts[-1]) + length - edges[-1])
+        return cls(starts, length, np.stack(ramps), overshoot_px)
 
 
-class WindowBlur:
+@dataclass(frozen=True)
+class Tiles:
+    """Windows of equal size that cover a picture: rows and columns, (P,) first pixel, kernel."""
+
+    rows: Axis
+    cols: Axis
+    kernel_of: IntArray  # (P,)
+
+    @classmethod
+    def of(cls, aperture: Aperture, reduction: int, blend_px: int) -> Tiles:
+        """Tiles of the reduced picture, blended where the kernels change."""
+        layout = aperture.layout
+        is_free = (layout.rows, layout.cols) == (1, 1)
+        if reduction > 1:
+            layout, blend_px = layout.coarser(reduction, reduction), blend_px // reduction
+        if is_free:
+            edges = [_free_edges(side) for side in layout.shape]
+            rows, cols = (Axis.of(part, 0) for part in edges)
+        else:
+            rows, cols = (Axis.of(e, blend_px) for e in (layout.row_edges, layout.col_edges))
+        count = len(rows.starts) * len(cols.starts)
+        return cls(rows, cols, np.zeros(count, int) if is_free else np.arange(count))
+
+    def __len__(self) -> int:
+        return len(self.kernel_of)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of every tile."""
+        return self.rows.length, self.cols.length
+
+    @property
+    def overshoot_px(self) -> int:
+        """How far tiles reach over the edges of the picture."""
+        return max(self.rows.overshoot_px, self.cols.overshoot_px)
+
+    def windows(
+        self, planes: FloatArray, tiles: IntArray, margin: tuple[int, int], padding: int
+    ) -> FloatArray:
+        """The tiles and their margin (n, C, h, w), cut from planes (C, H, W) that were padded."""
+        size = (self.size[0] + 2 * margin[0], self.size[1] + 2 * margin[1])
+        row, col = np.divmod(tiles, len(self.cols.starts))
+        places = sliding_window_view(planes, size, axis=(-2, -1))
+        top = self.rows.starts[row] - margin[0] + padding
+        left = self.cols.starts[col] - margin[1] + padding
+        return np.moveaxis(places[:, top, left], 0, 1)
+
+    def blend(self, parts: FloatArray, tiles: IntArray, out: FloatArray) -> None:
+        """Add tiles (n, V, C, h, w) to the picture (V, C, H, W) with their weights."""
+        height, width = out.shape[-2:]
+        for part, tile in zip(parts, tiles, strict=True):
+            row, col = divmod(int(tile), len(self.cols.starts))
+            top, left = int(self.rows.starts[row]), int(self.cols.starts[col])
+            rows = slice(max(-top, 0), min(height - top, self.size[0]))
+            cols = slice(max(-left, 0), min(width - left, self.size[1]))
+            weight = self.rows.weights[row, rows, None] * self.cols.weights[col, cols]
+            target = out[
+                ..., top + rows.start : top + rows.stop, left + cols.start : left + cols.stop
+            ]
+            target += part[..., rows, cols] * weight
+
+    def groups(self, count: int) -> Iterator[IntArray]:
+        """The tiles in groups; neighbours go to different ones, so that all have the same work."""
+        for first in range(min(count, len(self))):
+            yield np.arange(first, len(self), count)
+
+
+class TilesBlur:
     """Blurs windows with kernels (P, V, Ky, Kx)."""
 
     def __init__(self, kernels: FloatArray) -> None:
         self._kernels = kernels
-        self._spectra: dict[tuple[int, int, int], npt.NDArray[np.complex64]] = {}
         self.margin = (kernels.shape[-2] // 2, kernels.shape[-1] // 2)
         self.views = kernels.shape[1]
 
-    def __call__(self, window: FloatArray, kernel: int) -> FloatArray:
-        """Blur a window (C, n, m) with one of the kernels, without its margin: (V, C, h, w)."""
+    def __call__(self, windows: FloatArray, kernels: IntArray) -> FloatArray:
+        """Blur windows (n, C, h, w) with their kernels, without the margin: (n, V, C, h', w')."""
         top, left = self.margin
         if top == left == 0:
-            return np.broadcast_to(window, (self.views, *window.shape))
-        height, width = window.shape[-2:]
+            return np.broadcast_to(windows[:, None], (len(windows), self.views, *windows.shape[1:]))
+        height, width = windows.shape[-2:]
         fft_px = fft.next_fast_len(height, real=True), fft.next_fast_len(width, real=True)
-        product = fft.rfft2(window, fft_px) * self._spectrum(kernel, *fft_px)[:, None]
+        one_kernel = len(self._kernels) == 1
+        used = self._kernels if one_kernel else self._kernels[kernels]
+        product = fft.rfft2(used, fft_px)[:, :, None] * fft.rfft2(windows, fft_px)[:, None]
         blurred: FloatArray = fft.irfft2(product, fft_px, overwrite_x=True)
         # The kernel's first pixel lies at the origin, so what wraps around falls before this part.
         return blurred[..., 2 * top : height, 2 * left : width]
 
-    def _spectrum(self, kernel: int, height: int, width: int) -> npt.NDArray[np.complex64]:
-        key = (kernel, height, width)
-        if key not in self._spectra:
-            self._spectra[key] = fft.rfft2(self._kernels[kernel], (height, width))
-        return self._spectra[key]
+
+def _free_edges(side: int) -> tuple[int, ...]:
+    parts = -(-side // FREE_TILE_PX)
+    return tuple(round(side * part / parts) for part in range(parts + 1))
 
 
-def _free_tiles(height: int, width: int) -> list[Tile]:
-    rows, cols = (
-        [slice(start, min(start + FREE_TILE_PX, side)) for start in range(0, side, FREE_TILE_PX)]
-        for side in (height, width)
-    )
-    return [
-        Tile(row, col, 0, np.ones((row.stop - row.start, col.stop - col.start), np.float32))
-        for row in rows
-        for col in cols
-    ]
-
-
-def _blended(edges: Sequence[int], blend_px: int) -> list[tuple[slice, FloatArray]]:
-    """Pixels of each tile of an axis, with a linear ramp across its inner edges."""
-    band = min(blend_px, int(np.diff(edges).min())) // 2
-    return [
-        _ramp(low, high, band if low > 0 else 0, band if high < edges[-1] else 0)
-        for low, high in pairwise(edges)
-    ]
-
-
-def _ramp(low: int, high: int, before: int, after: int) -> tuple[slice, FloatArray]:
-    """Weight of a tile that reaches ``before`` and ``after`` pixels into its neighbours."""
-    part = slice(low - before, high + after)
-    centre = np.arange(part.start, part.stop) + 0.5
-    weight = np.ones(len(centre), np.float32)
-    if before:
-        weight = np.minimum(weight, 0.5 + (centre - low) / (2 * before))
-    if after:
-        weight = np.minimum(weight, 0.5 + (high - centre) / (2 * after))
-    return part, weight.astype(np.float32)
+def _ramp(start: int, length: int, low: int, high: int, side: int, band: int) -> FloatArray:
+    """Weight of a tile from ``low`` to ``high``; 0 outside of the picture."""
+    centre = np.arange(start, start + length) + 0.5
+    entering = np.full(length, 1.0 if low == 0 else 0.5)
+    leaving = np.full(length, 1.0 if high == side else 0.5)
+    if low > 0:
+        entering = np.clip(0.5 + (centre - low) / (2 * band), 0, 1) if band else centre > low
+    if high < side:
+        leaving = np.clip(0.5 + (high - centre) / (2 * band), 0, 1) if band else centre < high
+    inside = (centre > 0) & (centre < side)
+    return np.asarray(np.minimum(entering, leaving) * inside, np.float32)
