@@ -94,7 +94,8 @@ def test_the_defocus_map_has_even_colours_and_a_bar_with_its_unit(viewer_model, 
     if hasattr(layer, "colorbar"):
         assert layer.colorbar.visible
     assert text_overlay(viewer_model).visible
-    assert text_overlay(viewer_model).text == BAR_TEXT.format(unit="multiples of the calibrated blur")
+    expected = BAR_TEXT.format(unit="multiples of the calibrated blur")
+    assert text_overlay(viewer_model).text == expected
     viewer_model.layers.remove(layer)
     assert not text_overlay(viewer_model).visible
 

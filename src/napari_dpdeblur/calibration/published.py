@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,22 +35,38 @@ def fetch_pixel4(scenes: Iterable[str | int] | None = None, progress: bool = Tru
     ``scenes`` are numbers 1 to 17 (None: all; empty: the calibration alone). Each scene comes with
     its ground truth. Files that are there already and match their checksum are not fetched again.
     """
+    with tqdm(desc="Fetching pixel4", unit="file", disable=not progress) as bar:
+        for done, bar.total, name in fetch_steps(scenes):
+            bar.update(done - bar.n)
+            bar.set_postfix_str(name)
+        bar.update(bar.total - bar.n)
+    return cache_folder()
+
+
+def fetch_steps(scenes: Iterable[str | int] | None = None) -> Iterator[tuple[int, int, str]]:
+    """Do what :func:`fetch_pixel4` does, file by file.
+
+    Yields before each file how many are done, how many there are, and its name: whoever watches
+    can show that, or stop.
+    """
     source = os.environ.get(MIRROR_VARIABLE) or PUBLISHED_URL
     store = _store(source)
     names = _names(_scene_names(scenes), store.registry)
-    with tqdm(names, desc="Fetching pixel4", unit="file", disable=not progress) as bar:
-        for name in bar:
-            bar.set_postfix_str(name)
-            _fetch(store, name, source)
-    return Path(store.abspath)
+    for done, name in enumerate(names):
+        yield done, len(names), name
+        _fetch(store, name, source)
+
+
+def cache_folder() -> Path:
+    """The folder that holds what was fetched."""
+    return Path(os.environ.get(CACHE_VARIABLE) or pooch.os_cache("napari-dpdeblur")) / "pixel4"
 
 
 def _store(source: str) -> pooch.Pooch:
-    cache = os.environ.get(CACHE_VARIABLE) or pooch.os_cache("napari-dpdeblur")
     # A local mirror never fails by chance, a network may.
     retries = 1 if _is_url(source) else 0
     store = pooch.create(
-        Path(cache) / "pixel4",
+        cache_folder(),
         source.rstrip("/") + "/",
         retry_if_failed=retries,
         allow_updates=True,

@@ -6,7 +6,6 @@ Every file appears complete or not at all.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import tifffile
 from PIL import Image, PngImagePlugin
 
 from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.files import atomic_file
 from napari_dpdeblur.results.preview import defocus_colors, white_point
 from napari_dpdeblur.results.tiff_files import SOFTWARE, write_image, write_mpi
 
@@ -88,19 +88,15 @@ def write_layer_stack(
 
 
 def _write(path: Path, writers: dict[str, Callable[[Path], None]], what: str) -> Path:
-    """Write beside the target, then give it its name."""
+    """Write by the suffix of the path; the file appears when it is complete."""
     path = Path(path)
     writer = writers.get(path.suffix.lower())
     if writer is None:
         known = " or ".join(writers)
         raise ResultError(f"{path.name} cannot hold {what}; choose a name that ends in {known}.")
-    beside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
-        try:
+        with atomic_file(path) as beside:
             writer(beside)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
     except OSError as error:
         reason = error.strerror or f"{error}, is the disk full?"
         raise ResultError(

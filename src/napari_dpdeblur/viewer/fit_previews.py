@@ -72,7 +72,7 @@ def _live_layer(kind: str, picture: FloatArray, group: str, place: Box) -> Layer
     placed = placement_in(place, picture.shape[:2])
     look: dict[str, Any] = {"contrast_limits": _limits(kind, picture)}
     if kind == LIVE_MAP:
-        look["colormap"] = layers.DEFOCUS_COLORMAP
+        look["colormap"] = layers.preference("defocus_colormap")
     elif picture.ndim == 3:
         look["rgb"] = True
     else:

@@ -33,6 +33,7 @@ from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results import RunRecord
 from napari_dpdeblur.results.export import display_values, srgb_encode
 from napari_dpdeblur.results.preview import white_point
+from napari_dpdeblur.viewer.preferences import preference
 
 LayerData = tuple[Any, dict[str, Any], str]
 
@@ -44,7 +45,6 @@ TRUE_IMAGE, TRUE_DEFOCUS = "true all-in-focus", "true defocus map"
 _WORDS = {LEFT: "left", RIGHT: "right", MPI: "MPI"}
 
 GAMMA = 1 / 2.2
-DEFOCUS_COLORMAP = "viridis"  # perceptually even, and the one of the preview pictures
 DEFOCUS_UNIT = "multiples of the calibrated blur"
 UNITS = ("pixel", "pixel")
 
@@ -156,7 +156,7 @@ def defocus_layer(
         limits = (float(np.nanmin(defocus_map)), float(np.nanmax(defocus_map)))
     limits = (limits[0], max(limits[1], limits[0] + 1e-6))
     known = {**(known or {}), "unit": DEFOCUS_UNIT}
-    look = {"colormap": DEFOCUS_COLORMAP, "contrast_limits": limits}
+    look = {"colormap": preference("defocus_colormap"), "contrast_limits": limits}
     return make_layer(defocus_map, group, kind, placed, known, **look)
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from qtpy.QtCore import QStandardPaths
 
+from napari_dpdeblur.viewer.preferences import preference
+
 FILE_NAME = "napari-dpdeblur.json"
 FOLDER_VARIABLE = "DPDEBLUR_CONFIG"
 MAX_BYTES = 1_000_000
@@ -32,7 +34,7 @@ def remembered(section: str, defaults: Mapping[str, Any] | None = None) -> dict[
     With ``defaults``, unknown names and values of another type are left out; a default of None
     accepts any plain value. Whoever uses a value still has to check its range.
     """
-    stored = _read().get(section)
+    stored = _read().get(section) if preference("remember_settings") else None
     values = stored if isinstance(stored, dict) else {}
     if defaults is None:
         return values
@@ -42,6 +44,8 @@ def remembered(section: str, defaults: Mapping[str, Any] | None = None) -> dict[
 
 def remember(section: str, values: Mapping[str, Any]) -> None:
     """Keep plain values under a section; other names in it and other sections stay."""
+    if not preference("remember_settings"):
+        return
     content = _read()
     stored = content.get(section)
     content[section] = {**(stored if isinstance(stored, dict) else {}), **values}

@@ -1,0 +1,179 @@
+"""Opens captures, calibrations and run folders; leaves everything else to other readers.
+
+`get_reader` looks at names and a few header bytes, loads no torch and never raises.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import napari
+from napari.utils.notifications import show_info
+
+from napari_dpdeblur.calibration import Calibration, load_calibration
+from napari_dpdeblur.capture import (
+    DualPixelCapture,
+    find_captures,
+    looks_like_capture,
+    open_capture,
+)
+from napari_dpdeblur.errors import CaptureError, DpDeblurError
+from napari_dpdeblur.results import RunRecord, read_run
+from napari_dpdeblur.viewer import find
+from napari_dpdeblur.viewer.calibration_layers import calibration_layers
+from napari_dpdeblur.viewer.layers import KEY, LayerData, capture_layers, hidden, info, run_layers
+from napari_dpdeblur.viewer.show import watch
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Reader = Callable[[Paths], list[Any]]
+
+RUN_FILE, MPI_FILE = "run.yaml", "mpi.tif"
+CALIBRATION_SUFFIX = ".dpcal"
+KERNEL_FILE = "blur_kernels_left.npy"
+NOTHING: list[Any] = [(None,)]  # napari's sign for "read, but there is no layer to add"
+
+
+def get_reader(path: Paths) -> Reader | None:
+    """A function that reads ``path``, or None if it is not ours."""
+    try:
+        paths = _as_list(path)
+        if len(paths) > 1:
+            return read_pair if all(looks_like_capture(p) for p in paths) else None
+        return _reader_of(paths[0])
+    except (OSError, ValueError, TypeError, IndexError):
+        return None
+
+
+def _reader_of(path: Path) -> Reader | None:
+    if path.is_dir():
+        return read_folder if _parts_of(path) else None
+    if path.suffix.lower() == CALIBRATION_SUFFIX:
+        return read_calibration
+    if path.name == RUN_FILE and is_run(path.parent):
+        return lambda paths: read_folder(_as_list(paths)[0].parent)
+    return read_pair if looks_like_capture(path) else None
+
+
+def read_pair(paths: Paths) -> list[Any]:
+    """Both views of a capture from either file or both.
+
+    napari opens two files that were dropped together one by one: the second one adds nothing.
+    """
+    _watch_viewer()
+    given = [str(path) for path in _as_list(paths)]
+    capture = open_capture(*given)
+    earlier = _opened_from(capture)
+    if earlier is not None:
+        if set(given) & set(earlier):
+            show_info(f"{capture.name} is open already.")
+        return NOTHING
+    return [_opened(layer, given) for layer in capture_layers(capture)]
+
+
+def read_calibration(paths: Paths) -> list[Any]:
+    """A calibration file as pictures of its kernels."""
+    path = _as_list(paths)[0]
+    calibration = load_calibration(path)
+    return calibration_layers(calibration, _calibration_name(calibration, path), path)
+
+
+def read_folder(paths: Paths) -> list[Any]:
+    """What a folder holds of a capture, its calibration and its result, the result on top."""
+    _watch_viewer()
+    folder = _as_list(paths)[0]
+    parts = _parts_of(folder)
+    layers: list[LayerData] = []
+    for calibration_path in parts.get("calibration", []):
+        layers += read_calibration(calibration_path)
+    if len(parts) > 1:
+        layers = [hidden(layer) for layer in layers]
+    if "capture" in parts:
+        layers += capture_layers(open_capture(*parts["capture"]))
+    if "run" in parts:
+        layers += _read_result(folder, with_capture="capture" not in parts)
+    return layers
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder has the files of a run."""
+    return (folder / RUN_FILE).is_file() and (folder / MPI_FILE).is_file()
+
+
+def _parts_of(folder: Path) -> dict[str, list[Path]]:
+    """Paths of the capture (if there is just one), calibrations and the run in a folder."""
+    parts = {
+        "calibration": _calibrations_in(folder),
+        "capture": _capture_in(folder),
+        "run": [folder] if is_run(folder) else [],
+    }
+    return {kind: paths for kind, paths in parts.items() if paths}
+
+
+def _capture_in(folder: Path) -> list[Path]:
+    try:
+        found = find_captures(folder)
+    except CaptureError:
+        return []
+    return list(found[0]) if len(found) == 1 else []
+
+
+def _calibrations_in(folder: Path) -> list[Path]:
+    is_published = any((base / KERNEL_FILE).is_file() for base in (folder, folder / "calibration"))
+    files = sorted(folder.glob(f"*{CALIBRATION_SUFFIX}"))
+    return [*([folder] if is_published else []), *files]
+
+
+def _read_result(folder: Path, with_capture: bool) -> list[LayerData]:
+    """The layers of a run, above the views it was made from if their files are still there."""
+    record = read_run(folder)
+    capture = _original_capture(record) if with_capture else None
+    views = [] if capture is None else capture_layers(capture)
+    return [*views, *run_layers(record, run_folder=folder)]
+
+
+def _original_capture(record: RunRecord) -> DualPixelCapture | None:
+    described = record.provenance.get("capture")
+    try:
+        files, sums = described["files"], described["sha256"]
+        # A shared run must not make anybody's computer talk to a file server.
+        is_local = all(not str(file).startswith(("\\\\", "//")) for file in files)
+        if not files or not is_local or not all(Path(file).is_file() for file in files):
+            return None
+        capture = open_capture(*files)
+    except (DpDeblurError, KeyError, TypeError, ValueError, OSError):
+        return None
+    return capture if list(capture.source.sha256) == list(sums) else None
+
+
+def _calibration_name(calibration: Calibration, path: Path) -> str:
+    """The file's name says more than the camera of two calibrations of one camera."""
+    return path.stem if path.suffix else calibration.camera
+
+
+def _opened(layer: LayerData, given: list[str]) -> LayerData:
+    layer[1]["metadata"][KEY]["opened_from"] = given
+    return layer
+
+
+def _opened_from(capture: DualPixelCapture) -> list[str] | None:
+    """The paths that this capture was opened from before, if it is in the current viewer."""
+    viewer = napari.current_viewer()
+    for layer in [] if viewer is None else find.ours(viewer):
+        other = info(layer).get("capture")
+        if isinstance(other, DualPixelCapture) and other.source == capture.source:
+            return list(info(layer).get("opened_from", []))
+    return None
+
+
+def _watch_viewer() -> None:
+    viewer = napari.current_viewer()
+    if viewer is not None:
+        watch(viewer)
+
+
+def _as_list(paths: Paths) -> list[Path]:
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    return [Path(path) for path in given]

@@ -1,0 +1,175 @@
+"""Sample data: a synthetic capture at once, the published Pixel 4 scenes by download."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import napari
+import numpy as np
+from napari.qt.threading import create_worker
+from napari.utils.notifications import show_error
+from PIL import Image, ImageDraw, ImageFont
+
+from napari_dpdeblur.calibration import load_calibration
+from napari_dpdeblur.calibration.published import SCENES, cache_folder, fetch_steps
+from napari_dpdeblur.calibration.synthetic import synthetic_calibration
+from napari_dpdeblur.capture import open_capture
+from napari_dpdeblur.capture.synthetic import exposed_capture, synthetic_scene
+from napari_dpdeblur.capture.synthetic_blur import blurred_views
+from napari_dpdeblur.errors import DownloadError, DpDeblurError
+from napari_dpdeblur.evaluation.ground_truth import (
+    defocus_path,
+    load_defocus,
+    load_sharp,
+    sharp_path,
+)
+from napari_dpdeblur.viewer.calibration_layers import calibration_layers
+from napari_dpdeblur.viewer.layers import (
+    TRUE_DEFOCUS,
+    TRUE_IMAGE,
+    LayerData,
+    capture_layers,
+    defocus_layer,
+    hidden,
+    picture_layer,
+    placement,
+)
+from napari_dpdeblur.viewer.show import put_layers, watch
+
+# Small enough to be ready within two seconds on a laptop.
+HEIGHT_PX, WIDTH_PX, ROWS, COLS, SEED = 288, 384, 2, 3, 2
+NAME, LENS = "synthetic", "synthetic lens"
+NOTICE, NOTICE_SIZE = "dpdeblur notice", (640, 480)
+_downloads: set[_Download] = set()
+
+
+def synthetic() -> list[LayerData]:
+    """A still life photographed with a known lens: both views, calibration, truth."""
+    viewer = napari.current_viewer()
+    if viewer is not None:
+        watch(viewer)
+    scene = synthetic_scene(HEIGHT_PX, WIDTH_PX, SEED)
+    lens = synthetic_calibration(HEIGHT_PX, WIDTH_PX, rows=ROWS, cols=COLS)
+    views = blurred_views(scene, lens.kernels, ROWS, COLS)
+    capture = exposed_capture(views, lens.vignetting, seed=SEED, pixel_aspect=2, name=NAME)
+    placed = placement((1.0, 1.0), (0.0, 0.0))
+    return [
+        *(hidden(layer) for layer in calibration_layers(lens, LENS)),
+        hidden(defocus_layer(scene.defocus_map, NAME, placed, kind=TRUE_DEFOCUS)),
+        hidden(picture_layer(scene.all_in_focus, NAME, TRUE_IMAGE, placed)),
+        *capture_layers(capture),
+    ]
+
+
+def pixel4(scene: str | int = 5) -> list[LayerData]:
+    """Start to fetch a published scene; a notice stands in for it until it is there.
+
+    Nothing here waits: files are fetched and read in a thread, and the layers then take the place
+    of the notice. Removing the notice cancels.
+    """
+    name = str(scene).zfill(3)
+    viewer = napari.current_viewer()
+    if viewer is not None:
+        _Download(viewer, name).start()
+    return [_notice(name)]
+
+
+def running() -> int:
+    """How many downloads are going on."""
+    return len(_downloads)
+
+
+class _Download:
+    """One scene on its way into a viewer."""
+
+    def __init__(self, viewer: Any, scene: str) -> None:
+        self._viewer = viewer
+        self._scene = scene
+        self._worker = create_worker(
+            _fetched_layers, scene, _progress={"desc": f"Pixel 4 scene {scene}", "total": 0}
+        )
+        self._worker.yielded.connect(self._show_progress)
+        self._worker.returned.connect(self._finish)
+        self._worker.finished.connect(lambda: _downloads.discard(self))
+
+    def start(self) -> None:
+        _downloads.add(self)
+        self._worker.start()
+
+    def _show_progress(self, step: tuple[int, int, str]) -> None:
+        notice = self._find_notice()
+        if notice is None:
+            self._worker.quit()
+            return
+        done, total, _ = step
+        notice.name = f"{_title(self._scene)}: {done} of {total} files"
+
+    def _finish(self, result: tuple[list[LayerData], DpDeblurError | None]) -> None:
+        layers, error = result
+        notice = self._find_notice()
+        if notice is None:
+            return
+        self._viewer.layers.remove(notice)
+        if error is not None:
+            show_error(str(error))
+            return
+        put_layers(self._viewer, layers)
+        self._viewer.reset_view()
+
+    def _find_notice(self) -> Any | None:
+        title = _title(self._scene)
+        return next((la for la in self._viewer.layers if la.metadata.get(NOTICE) == title), None)
+
+
+def _fetched_layers(scene: str) -> Iterator[tuple[int, int, str]]:
+    """Fetch, telling of each file; returns the layers, and what went wrong or None.
+
+    Errors are returned, not raised: napari drops a RuntimeError of a worker without a word.
+    """
+    try:
+        yield from fetch_steps([scene])
+        return _read_scene(scene), None
+    except DpDeblurError as error:
+        return [], error
+    except Exception as error:
+        return [], DownloadError(f"Scene {scene} cannot be opened ({error}); try again.")
+
+
+def _read_scene(scene: str) -> list[LayerData]:
+    folder = cache_folder()
+    lens = load_calibration(folder)
+    capture = open_capture(folder / f"{scene}_left.png")
+    area = lens.field
+    placed = placement((1.0, 1.0), (float(area.top), float(area.left)))
+    truth = load_defocus(defocus_path(folder, scene))
+    return [
+        *(hidden(layer) for layer in calibration_layers(lens)),
+        hidden(defocus_layer(truth.defocus, scene, placed, kind=TRUE_DEFOCUS)),
+        hidden(picture_layer(load_sharp(sharp_path(folder, scene)), scene, TRUE_IMAGE, placed)),
+        *capture_layers(capture),
+    ]
+
+
+def _title(scene: str) -> str:
+    return f"Pixel 4 scene {scene}"
+
+
+def _notice(scene: str) -> LayerData:
+    """A picture that says what is going on."""
+    canvas = Image.new("L", NOTICE_SIZE, 30)
+    text = f"Fetching Pixel 4 scene {scene} ...\nIt appears here when it is ready."
+    middle = (NOTICE_SIZE[0] / 2, NOTICE_SIZE[1] / 2)
+    font = ImageFont.load_default(28)
+    ImageDraw.Draw(canvas).multiline_text(middle, text, 235, font, anchor="mm", align="center")
+    options = {"name": _title(scene), "metadata": {NOTICE: _title(scene)}}
+    return np.asarray(canvas), {**options, "contrast_limits": (0, 255)}, "image"
+
+
+def __getattr__(name: str) -> Any:
+    """`pixel4_001` to `pixel4_017`: one function for each entry of the menu."""
+    scene = name.removeprefix("pixel4_")
+    if scene != name and scene in SCENES:
+        return partial(pixel4, scene)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,193 @@
+"""What is opened, what is left alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import cv2
+import numpy as np
+import pytest
+from npe2 import PluginManager
+
+from napari_dpdeblur.calibration import save_calibration
+from napari_dpdeblur.errors import DpDeblurError
+from napari_dpdeblur.results import write_run
+from napari_dpdeblur.viewer import find
+from napari_dpdeblur.viewer.layers import info
+from napari_dpdeblur.viewer.reader import get_reader
+
+PLUGIN = "napari-dpdeblur"
+
+
+def names(layers):
+    return [layer[1]["name"] for layer in layers]
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_either_file_of_a_pair_opens_both(capture_files, side):
+    layers = get_reader(str(capture_files[side]))(str(capture_files[side]))
+    assert names(layers) == ["scene right", "scene left"]
+    data, options, layer_type = layers[1]
+    assert layer_type == "image"
+    assert data.dtype == np.float32
+    assert options["scale"] == (2.0, 1.0)
+    low, high = options["contrast_limits"]
+    assert low == 0.0
+    assert data.mean() < high <= data.max()
+
+
+def test_both_files_and_their_folder(capture_files):
+    both = [str(path) for path in capture_files]
+    folder = str(capture_files[0].parent)
+    assert names(get_reader(both)(both)) == ["scene right", "scene left"]
+    assert names(get_reader(folder)(folder)) == ["scene right", "scene left"]
+
+
+def test_files_dropped_together_give_one_pair(viewer, capture_files):
+    viewer.open([str(path) for path in capture_files], plugin=PLUGIN)
+    assert [layer.name for layer in viewer.layers] == ["scene right", "scene left"]
+    viewer.open(str(capture_files[0]), plugin=PLUGIN)
+    assert len(viewer.layers) == 2
+    assert len(find.captures(viewer)) == 1
+
+
+def test_pixels_of_both_views_reach_the_canvas(viewer, qtbot, capture_files):
+    viewer.open(str(capture_files[0]), plugin=PLUGIN)
+    pixels = viewer.screenshot(canvas_only=True, flash=False)[..., :3]
+    centre = pixels[pixels.shape[0] // 2 - 50 :][:100, 300:-300]
+    assert centre.std() > 10
+    # 96 x 128 square pixels: the picture is wider than high, as the rows were stretched by two.
+    lit = np.argwhere(pixels.max(axis=-1) > 40)
+    height, width = np.ptp(lit, axis=0)
+    assert width / height == pytest.approx(128 / 96, rel=0.05)
+
+
+def test_a_run_folder_comes_back_as_it_was(viewer_model, make_record, tmp_path):
+    record = make_record()
+    folder = write_run(record, tmp_path / "run")
+    for path in (str(folder), str(folder / "run.yaml")):
+        viewer_model.layers.clear()
+        for data, options, _ in get_reader(path)(path):
+            viewer_model.add_image(data, **options)
+        back = find.runs(viewer_model)["scene"]
+        np.testing.assert_array_equal(back.all_in_focus, record.all_in_focus)
+        np.testing.assert_array_equal(back.defocus_map, record.defocus_map)
+        np.testing.assert_allclose(back.mpi_color, record.mpi_color, atol=1e-3)
+        assert back.provenance == record.provenance
+        assert [layer.visible for layer in viewer_model.layers] == [True, False, False, False]
+        assert info(viewer_model.layers[0])["run_folder"] == str(folder)
+
+
+def test_the_views_come_back_with_a_run_if_their_files_are_unchanged(
+    make_record, capture_files, tmp_path
+):
+    from napari_dpdeblur.capture import open_capture
+
+    record = make_record()
+    record.provenance["capture"] = open_capture(capture_files[0]).describe()
+    folder = str(write_run(record, tmp_path / "run"))
+    assert names(get_reader(folder)(folder))[:2] == ["scene right", "scene left"]
+    content = bytearray(capture_files[1].read_bytes())
+    content[-1] ^= 1
+    capture_files[1].write_bytes(content)
+    assert names(get_reader(folder)(folder))[0] == "scene all-in-focus"
+    record.provenance["capture"]["files"] = ["//server/share/a_left.pgm", "\\\\server\\b.pgm"]
+    folder = str(write_run(record, tmp_path / "remote"))
+    assert len(get_reader(folder)(folder)) == 4
+
+
+def test_a_calibration_file_opens_as_its_kernels(viewer_model, calibration, tmp_path):
+    path = tmp_path / "lens.dpcal"
+    save_calibration(calibration, path)
+    for data, options, _ in get_reader(str(path))(str(path)):
+        viewer_model.add_image(data, **options)
+    found = find.calibrations(viewer_model)
+    assert list(found) == ["lens"]
+    assert found["lens"].content_hash() == calibration.content_hash()
+    assert "lens kernels left" in viewer_model.layers
+
+
+def test_the_published_calibration_folder(pixel4_data):
+    for folder in ("pixel4/calibration", "pixel4"):
+        path = str(pixel4_data / folder)
+        assert "Google Pixel 4 kernels left" in names(get_reader(path)(path))
+
+
+def test_a_folder_with_everything_opens_everything(
+    capture_files, calibration, make_record, tmp_path
+):
+    folder = tmp_path / "all"
+    write_run(make_record(), folder)
+    for path in capture_files:
+        path.rename(folder / path.name)
+    save_calibration(calibration, folder / "lens.dpcal")
+    layers = get_reader(str(folder))(str(folder))
+    shown = [options["name"] for _, options, _ in layers if options.get("visible", True)]
+    assert shown == ["scene right", "scene left", "scene all-in-focus"]
+    assert "lens kernels left" in names(layers)
+
+
+@pytest.fixture
+def foreign_files(tmp_path):
+    """Pictures and folders of other people, some with names like ours."""
+    colour = np.zeros((20, 30, 3), np.uint8)
+    files = {
+        "holiday.png": colour,
+        "scan_left.png": colour,
+        "scan_right.png": colour,
+        "img_A.png": colour,
+        "only_left.png": np.zeros((20, 30), np.uint8),
+    }
+    for name, pixels in files.items():
+        cv2.imencode(".png", pixels)[1].tofile(tmp_path / name)
+    (tmp_path / "grey_left.pgm").write_bytes(b"P5 4 3 255 " + bytes(12))
+    (tmp_path / "text_left.png").write_text("not a picture")
+    (tmp_path / "run.yaml").write_text("format: something else\n")
+    (tmp_path / "empty").mkdir()
+    return sorted(tmp_path.iterdir())
+
+
+def test_files_of_others_are_left_alone(foreign_files):
+    assert {path.name: get_reader(str(path)) for path in foreign_files} == {
+        path.name: None for path in foreign_files
+    }
+    assert get_reader([str(path) for path in foreign_files]) is None
+
+
+def test_napari_does_not_even_ask_for_them(foreign_files):
+    """A dialog pops up for every file that the patterns of two readers match."""
+    plugins = PluginManager.instance()
+    plugins.discover()
+    for name in ("holiday.png", "img_1.png", "picture.jpg", "stack.tif", "plain.pgm", "a.yaml"):
+        readers = plugins.iter_compatible_readers([name])
+        assert PLUGIN not in [reader.plugin_name for reader in readers]
+    for name in ("1_left.png", "1P0A_L.png", "1P0A_R.JPG", "x.CR2", "cam.dpcal", "run.yaml"):
+        readers = plugins.iter_compatible_readers([name])
+        assert PLUGIN in [reader.plugin_name for reader in readers], name
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "/nowhere/1_left.png", "\0", [], ["a", 3], 7, None, "x" * 5000, "http://a/1_left.png"],
+)
+def test_get_reader_never_raises(path):
+    assert get_reader(path) is None
+
+
+def test_a_damaged_file_of_ours_is_one_sentence(tmp_path):
+    path = tmp_path / "lens.dpcal"
+    path.write_text("nothing")
+    with pytest.raises(DpDeblurError, match="is not a calibration file, or it is truncated"):
+        get_reader(str(path))(str(path))
+
+
+def test_reading_loads_no_torch(capture_files, calibration, tmp_path):
+    save_calibration(calibration, tmp_path / "lens.dpcal")
+    code = (
+        "import sys; from napari_dpdeblur.viewer.reader import get_reader\n"
+        "for path in sys.argv[1:]: assert len(get_reader(path)(path)) >= 2\n"
+        "sys.exit('torch' in sys.modules)"
+    )
+    paths = [str(capture_files[0]), str(tmp_path / "lens.dpcal")]
+    assert subprocess.run([sys.executable, "-c", code, *paths], check=False).returncode == 0

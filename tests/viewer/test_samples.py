@@ -1,0 +1,85 @@
+"""Sample data."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from napari.utils.notifications import notification_manager
+
+from napari_dpdeblur.viewer import find, samples
+from napari_dpdeblur.viewer.layers import TRUE_DEFOCUS, TRUE_IMAGE
+
+PLUGIN = "napari-dpdeblur"
+
+
+def test_the_synthetic_sample_is_complete(viewer_model):
+    for data, options, _ in samples.synthetic():
+        viewer_model.add_image(data, **options)
+    (capture,) = find.captures(viewer_model).values()
+    (lens,) = find.calibrations(viewer_model).values()
+    assert capture.raw.shape == (2, 1, 144, 384)
+    assert lens.prepare(capture).shape == (2, 1, 288, 384)
+    shown = [layer.name for layer in viewer_model.layers if layer.visible]
+    assert shown == ["synthetic right", "synthetic left"]
+    truth = find.layer_of(viewer_model, "synthetic", TRUE_DEFOCUS)
+    assert 0.1 <= truth.data.min() < 0.5 < 1.0 < truth.data.max() <= 1.4
+    assert find.layer_of(viewer_model, "synthetic", TRUE_IMAGE).data.shape == (288, 384)
+
+
+def test_the_synthetic_sample_needs_no_torch():
+    code = (
+        "import sys; from napari_dpdeblur.viewer.samples import synthetic; synthetic();"
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.fixture
+def mirror(pixel4_data, tmp_path, monkeypatch):
+    """Fetch from the data of the tests into an empty cache."""
+    monkeypatch.setenv("DPDEBLUR_PIXEL4_MIRROR", str(pixel4_data / "pixel4"))
+    monkeypatch.setenv("DPDEBLUR_CACHE", str(tmp_path / "cache"))
+
+
+def test_a_published_scene_arrives_in_the_background(viewer, qtbot, mirror):
+    (notice,) = viewer.open_sample(PLUGIN, "pixel4")
+    assert notice.name.startswith("Pixel 4 scene 005")
+    assert find.captures(viewer) == {}
+    qtbot.waitUntil(lambda: "005" in find.captures(viewer), timeout=60_000)
+    assert notice not in viewer.layers
+    (lens,) = find.calibrations(viewer).values()
+    assert lens.camera == "Google Pixel 4"
+    assert lens.prepare(find.captures(viewer)["005"]).shape == (2, 1, 1008, 1344)
+    truth = find.layer_of(viewer, "005", TRUE_IMAGE)
+    np.testing.assert_allclose(truth.extent.world, [[252, 336], [1259, 1679]])
+
+
+def test_a_failed_download_is_one_sentence_and_leaves_no_notice(
+    viewer, qtbot, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("DPDEBLUR_PIXEL4_MIRROR", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("DPDEBLUR_CACHE", str(tmp_path / "cache"))
+    before = len(notification_manager.records)
+    viewer.open_sample(PLUGIN, "pixel4_008")
+    qtbot.waitUntil(lambda: len(viewer.layers) == 0, timeout=30_000)
+    message = str(list(notification_manager.records)[before:][-1].message)
+    assert "cannot be fetched from" in message
+    assert "set DPDEBLUR_PIXEL4_MIRROR to a folder" in message
+
+
+def test_removing_the_notice_cancels(viewer, qtbot, mirror, tmp_path):
+    (notice,) = viewer.open_sample(PLUGIN, "pixel4")
+    viewer.layers.remove(notice)
+    qtbot.wait(200)
+    qtbot.waitUntil(lambda: not samples.running(), timeout=60_000)
+    assert len(viewer.layers) == 0
+
+
+def test_every_scene_has_a_function():
+    assert callable(samples.pixel4_001)
+    assert callable(samples.pixel4_017)
+    with pytest.raises(AttributeError, match="pixel4_018"):
+        samples.pixel4_018  # noqa: B018

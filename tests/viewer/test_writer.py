@@ -1,0 +1,185 @@
+"""Saving through napari."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import cv2
+import numpy as np
+import pytest
+import tifffile
+from napari.utils.notifications import notification_manager
+from PIL import Image
+
+from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.results import read_mpi, read_run, run_folder
+from napari_dpdeblur.results.export import display_values
+from napari_dpdeblur.viewer import find
+from napari_dpdeblur.viewer.layers import ALL_IN_FOCUS, DEFOCUS_MAP, MPI, capture_layers, run_layers
+from napari_dpdeblur.viewer.show import put_layers
+
+PLUGIN = "napari-dpdeblur"
+
+
+@pytest.fixture
+def saved_model(viewer_model, make_record):
+    """A viewer with a result; npe2 knows the plugin."""
+    from npe2 import PluginManager
+
+    PluginManager.instance().discover()
+    put_layers(viewer_model, run_layers(make_record()))
+    return viewer_model
+
+
+def layer(model, kind):
+    return find.layer_of(model, "scene", kind)
+
+
+def write(kind):
+    """The writer of ours for one layer, as napari's dialog hands it on."""
+    from npe2 import PluginManager
+
+    writers = PluginManager.instance().iter_compatible_writers(["image"])
+    return next(w for w in writers if w.command == f"{PLUGIN}.write_{kind}")
+
+
+def save(layer_, path, kind):
+    from napari.plugins.io import save_layers
+
+    return save_layers(str(path), [layer_], _writer=write(kind))
+
+
+def test_the_run_folder_from_all_layers(saved_model, scene_capture, calibration, tmp_path):
+    put_layers(saved_model, capture_layers(scene_capture))
+    saved_model.layers.save(str(tmp_path / "scene.dprun"), plugin=PLUGIN)
+    record = find.runs(saved_model)["scene"]
+    back = read_run(tmp_path / "scene.dprun")
+    np.testing.assert_array_equal(back.all_in_focus, record.all_in_focus)
+    np.testing.assert_array_equal(back.confidence, record.confidence)
+    assert back.provenance == record.provenance
+
+
+def test_layers_of_two_results_are_not_mixed(saved_model, make_record, tmp_path):
+    put_layers(saved_model, run_layers(make_record(), group="other"))
+    with pytest.raises(
+        ResultError, match=r"belong to 2 results \(scene, other\); select the layers"
+    ):
+        saved_model.layers.save(str(tmp_path / "scene.dprun"), plugin=PLUGIN)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tif"])
+def test_a_picture_has_16_bits_and_the_tone_curve(saved_model, tmp_path, suffix):
+    image = layer(saved_model, ALL_IN_FOCUS)
+    image.contrast_limits = (0.0, 0.25)
+    path = tmp_path / f"sharp{suffix}"
+    assert save(image, path, "image") == [str(path)]
+    pixels = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
+    np.testing.assert_array_equal(pixels, display_values(image.data[None], 0.25, np.uint16))
+
+
+def test_colours_are_saved_from_the_linear_values(viewer_model, make_record, tmp_path):
+    put_layers(viewer_model, run_layers(record := make_record(channels=3)))
+    save(layer(viewer_model, ALL_IN_FOCUS), tmp_path / "sharp.tif", "image")
+    pixels = tifffile.imread(tmp_path / "sharp.tif")
+    np.testing.assert_array_equal(pixels, display_values(record.all_in_focus, dtype=np.uint16))
+
+
+def test_a_defocus_map_as_values_and_as_colours(saved_model, tmp_path):
+    defocus = layer(saved_model, DEFOCUS_MAP)
+    save(defocus, tmp_path / "map.tif", "defocus")
+    np.testing.assert_array_equal(tifffile.imread(tmp_path / "map.tif"), defocus.data)
+    save(defocus, tmp_path / "map.png", "defocus")
+    with Image.open(tmp_path / "map.png") as picture:
+        assert picture.size == (128, 96)
+        assert picture.mode == "RGB"
+        assert picture.text["Description"] == "defocus scale, viridis from 0.1 to 1.4"
+
+
+def test_a_multiplane_image_as_pages(saved_model, tmp_path):
+    save(layer(saved_model, MPI), tmp_path / "layers.tif", "mpi")
+    color, _, scales = read_mpi(tmp_path / "layers.tif")
+    assert color.shape == (4, 1, 96, 128)
+    np.testing.assert_allclose(scales, np.linspace(1.4, 0.1, 4))
+
+
+@pytest.mark.parametrize(
+    ("kind", "of", "message"),
+    [
+        ("image", DEFOCUS_MAP, "scene defocus map is not an image; choose the writer for its kind"),
+        ("image", MPI, "scene MPI is not an image"),
+        ("defocus", ALL_IN_FOCUS, "scene all-in-focus is not a defocus map; choose the one for im"),
+        ("mpi", ALL_IN_FOCUS, "scene all-in-focus is not a multiplane image"),
+    ],
+)
+def test_the_wrong_writer_says_so(saved_model, tmp_path, kind, of, message):
+    with pytest.raises(ResultError, match=message):
+        save(layer(saved_model, of), tmp_path / "x.tif", kind)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_layers_of_others_are_not_written(saved_model, tmp_path):
+    other = saved_model.add_image(np.zeros((4, 5)), name="theirs")
+    with pytest.raises(
+        ResultError, match="theirs was not made by this plugin; save it with napari"
+    ):
+        save(other, tmp_path / "x.png", "image")
+    # Without a choice, napari takes its own writer.
+    assert other.save(str(tmp_path / "y.png")) == [str(tmp_path / "y.png")]
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """The disk is full when the layers are written."""
+
+    def write_mpi(path, *_):
+        path.write_bytes(b"half a file")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(run_folder, "write_mpi", write_mpi)
+
+
+def test_a_full_disk_is_a_notification_and_leaves_nothing(
+    viewer, make_record, tmp_path, monkeypatch, full_disk
+):
+    """By the menu, with the file dialog answered: what a user would see."""
+    put_layers(viewer, run_layers(make_record()))
+    _answer_dialog(monkeypatch, tmp_path / "scene.dprun", "run folder")
+    messages = _notified(lambda: viewer.window._qt_viewer._save_layers_dialog())
+    assert len(messages) == 1
+    assert "scene.dprun cannot be written (No space left on device)" in messages[0]
+    assert "free space there or choose another folder" in messages[0]
+    assert list(tmp_path.iterdir()) == []
+    assert len(viewer.layers) == 4
+
+
+def test_a_bad_path_is_a_notification(viewer, make_record, tmp_path, monkeypatch):
+    image, *_ = put_layers(viewer, run_layers(make_record()))
+    viewer.layers.selection = {image}
+    _answer_dialog(monkeypatch, tmp_path / "missing" / "sharp.png", "picture, 16 bits")
+    messages = _notified(lambda: viewer.window._qt_viewer._save_layers_dialog(selected=True))
+    assert len(messages) == 1
+    assert "sharp.png cannot be written (No such file or directory)" in messages[0]
+
+
+def _answer_dialog(monkeypatch, path, filter_part):
+    """Type a path into the save dialog and choose our line of its list."""
+    from qtpy.QtWidgets import QFileDialog
+
+    def answer(self, *args, filter="", **_):
+        chosen = next(line for line in filter.split(";;") if filter_part in line)
+        return str(path), chosen
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", answer)
+
+
+def _notified(action):
+    """Run an action in Qt's event loop under napari's handler of errors; give its messages."""
+    from qtpy.QtCore import QCoreApplication, QTimer
+
+    before = len(notification_manager.records)
+    with notification_manager:
+        QTimer.singleShot(0, action)
+        QCoreApplication.processEvents()
+    return [str(record.message) for record in list(notification_manager.records)[before:]]
