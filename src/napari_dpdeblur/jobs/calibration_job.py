@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.calibration.events import CalibrationCancelled
@@ -45,6 +46,7 @@ def make(request: CalibrationRequest, control: FitControl) -> Generator[Message,
     groups = []
     for paths in (request.discs, request.white, request.black, request.sheets):
         groups.append((yield from _opened(paths)))
+    frame = _square_size(groups[0])
     events = calibration_events(
         Captures(*groups),
         target,
@@ -60,14 +62,18 @@ def make(request: CalibrationRequest, control: FitControl) -> Generator[Message,
             return calibration
         except CalibrationCancelled as error:
             raise FitCancelled(str(error)) from error
-        seen = {"thumbnail": event.thumbnail, "discs": event.discs}
-        yield Progress(
-            f"{event.stage}: {event.detail}",
-            event.step,
-            event.total,
-            event.fraction,
-            found={name: array for name, array in seen.items() if array is not None},
-        )
+        found: dict[str, Any] = {}
+        if event.thumbnail is not None and event.discs is not None:
+            found = {"thumbnail": event.thumbnail, "discs": event.discs, "frame_shape": frame}
+        yield Progress(event.stage, event.step, event.total, event.fraction, found=found)
+
+
+def _square_size(captures: Sequence[DualPixelCapture]) -> tuple[int, int]:
+    """Height and width of the frame in square pixels."""
+    if not captures:
+        return 1, 1  # the calibration itself says what is missing
+    height, width = captures[0].shape[-2:]
+    return round(height * captures[0].pixel_aspect), width
 
 
 def _is_cancelled(control: FitControl) -> bool:

@@ -82,9 +82,9 @@ class FitControls(QWidget):
         more = fold(
             "More settings", "more_settings", "Everything else to be told", self._folded_content()
         )
-        parts = [self.inputs, self.main_form, self.visible_only, self.estimate, self.panel]
         looks = row_of(self.look_here, self.look_whole)
-        fill_with_scroll(self, [*parts, looks, self.plot, more])
+        parts = [self.inputs, self.main_form, self.visible_only, looks, self.plot, more]
+        fill_with_scroll(self, parts, pinned=[self.estimate, self.panel])
 
     def _folded_content(self) -> QWidget:
         content = QWidget()
@@ -175,7 +175,7 @@ class FitControls(QWidget):
             self.show_defaults()
         self.output.show_folder(kept["output"])
         if kept["calibration"] and Path(kept["calibration"]).exists():
-            self.inputs.use_file(Path(kept["calibration"]))
+            self.inputs.offer_file(Path(kept["calibration"]))
 
     def _follow_changes(self) -> None:
         self._settled = QTimer(self)

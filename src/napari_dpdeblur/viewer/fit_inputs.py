@@ -28,6 +28,7 @@ class FitInputs(QWidget):
         super().__init__(parent)
         self._viewer = viewer
         self._file: Path | None = None
+        self._is_chosen = False  # whether the user has chosen the calibration
         self.captures = choice("capture", "The capture to fit: two views that are open in napari")
         self.calibrations = choice(
             "calibration", "The calibration of the camera: open in napari, or a file"
@@ -39,6 +40,7 @@ class FitInputs(QWidget):
         layout.addRow("calibration", row_of(self.calibrations, browse))
         self.captures.currentIndexChanged.connect(lambda _: self._capture_chosen())
         self.calibrations.currentIndexChanged.connect(lambda _: self.changed.emit())
+        self.calibrations.activated.connect(lambda _: self._keep_choice())
         self.refresh()
 
     @property
@@ -68,11 +70,19 @@ class FitInputs(QWidget):
                 return None if path is None else Path(path)
         return None
 
-    def use_file(self, path: Path) -> None:
-        """Offer a calibration file and choose it."""
+    def offer_file(self, path: Path) -> None:
+        """List a calibration file; it is taken where nothing in the viewer fits."""
         self._file = path
         self.refresh()
+
+    def use_file(self, path: Path) -> None:
+        """List a calibration file and choose it."""
+        self._keep_choice()
+        self.offer_file(path)
         self.calibrations.setCurrentIndex(self.calibrations.count() - 1)
+
+    def _keep_choice(self) -> None:
+        self._is_chosen = True
 
     def refresh(self, event: Any = None) -> None:
         """Bring both lists up to date; what was chosen stays chosen as long as it is there."""
@@ -90,14 +100,15 @@ class FitInputs(QWidget):
         self.changed.emit()
 
     def _choose_matching(self) -> None:
-        """Take a calibration that fits the capture where the chosen one does not."""
+        """Take a calibration that fits the capture, unless the user has chosen one that may."""
         capture = self.capture
-        if capture is None or _may_fit(self.calibration, capture):
+        if capture is None or (self._is_chosen and _fit(self.calibration, capture)):
             return
-        for index in reversed(range(self.calibrations.count())):
-            if _may_fit(self.calibrations.itemData(index), capture):
-                self.calibrations.setCurrentIndex(index)
-                return
+        offers = [self.calibrations.itemData(i) for i in range(self.calibrations.count())]
+        fits = [_fit(offer, capture) for offer in offers]
+        if max(fits) > 0:
+            best = max(range(len(fits)), key=lambda index: (fits[index], index))
+            self.calibrations.setCurrentIndex(best)
 
     def _browse(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self, "Choose a calibration", "", FILTER)
@@ -105,14 +116,14 @@ class FitInputs(QWidget):
             self.use_file(Path(path))
 
 
-def _may_fit(calibration: Any, capture: DualPixelCapture) -> bool:
-    """Whether sizes agree; of a file nothing is known yet."""
+def _fit(calibration: Any, capture: DualPixelCapture) -> int:
+    """2: sizes agree; 1: a file, of which nothing is known yet; 0: of another camera."""
     if not isinstance(calibration, Calibration):
-        return calibration is not None
+        return int(calibration is not None)
     height, width = capture.shape[-2:]
     size = (round(height * capture.pixel_aspect), width)
     sizes = (calibration.frame_shape, (calibration.field.height, calibration.field.width))
-    return size in sizes and capture.orientation == calibration.orientation
+    return 2 * int(size in sizes and capture.orientation == calibration.orientation)
 
 
 def _fill(box: QComboBox, items: list[tuple[str, Any]], when_empty: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import pyqtgraph
@@ -18,12 +19,11 @@ class LossPlot(pyqtgraph.PlotWidget):
     """One curve for each term of the objective, on a logarithmic axis."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent, background=None)
+        super().__init__(parent, background=None, axisItems={"left": _PowerAxis("left")})
         self.setObjectName("loss_plot")
         self.setFixedHeight(HEIGHT_PX)
         self.setToolTip("Terms of the objective after every step, on a logarithmic axis")
         self.setMenuEnabled(False)
-        self.setLogMode(x=False, y=True)
         self.setLabel("bottom", "step")
         for side in ("left", "bottom"):
             self.getAxis(side).setStyle(maxTickLevel=0)
@@ -50,7 +50,7 @@ class LossPlot(pyqtgraph.PlotWidget):
             steps, values = self._points.setdefault(name, ([], []))
             if value > 0:  # a term that is switched off has no logarithm
                 steps.append(self._steps)
-                values.append(value)
+                values.append(math.log10(value))
                 _thin_out(steps, values)
         if not self._drawing.isActive():
             self._drawing.start()
@@ -66,7 +66,14 @@ class LossPlot(pyqtgraph.PlotWidget):
 
     def values(self) -> dict[str, list[float]]:
         """The points of each curve."""
-        return {name: list(values) for name, (_, values) in self._points.items()}
+        return {name: [10**value for value in values] for name, (_, values) in self._points.items()}
+
+
+class _PowerAxis(pyqtgraph.AxisItem):
+    """Labels logarithms with what they are of; pyqtgraph's own are too many for a low plot."""
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        return [f"{10**value:.1e}" for value in values]
 
 
 def _thin_out(steps: list[int], values: list[float]) -> None:

@@ -76,22 +76,33 @@ def fold(title: str, name: str, tip: str, content: QWidget) -> QCollapsible:
     return folded
 
 
-def fill_with_scroll(widget: QWidget, parts: list[QWidget]) -> None:
-    """Put parts below each other into a widget that scrolls when the window is low."""
+def fill_with_scroll(widget: QWidget, parts: list[QWidget], pinned: list[QWidget]) -> None:
+    """Put parts below each other: those that scroll when the window is low, then the others."""
     content = QWidget()
-    layout = QVBoxLayout(content)
-    layout.setContentsMargins(MARGIN_PX, MARGIN_PX, MARGIN_PX, MARGIN_PX)
-    for part in parts:
-        layout.addWidget(part)
-    layout.addStretch(1)
+    _below_each_other(content, parts).addStretch(1)
     scroll = QScrollArea()
     scroll.setObjectName("scroll")
     scroll.setWidgetResizable(True)
     scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     scroll.setWidget(content)
+    # as wide as the content with the bar, which would cover its right edge otherwise
+    bar_px = scroll.verticalScrollBar().sizeHint().width()
+    scroll.setMinimumWidth(content.minimumSizeHint().width() + bar_px + 2 * scroll.frameWidth())
     outer = QVBoxLayout(widget)
     outer.setContentsMargins(0, 0, 0, 0)
-    outer.addWidget(scroll)
+    outer.setSpacing(0)
+    outer.addWidget(scroll, stretch=1)
+    footer = QWidget()
+    _below_each_other(footer, pinned)
+    outer.addWidget(footer)
+
+
+def _below_each_other(widget: QWidget, parts: list[QWidget]) -> QVBoxLayout:
+    layout = QVBoxLayout(widget)
+    layout.setContentsMargins(MARGIN_PX, MARGIN_PX, MARGIN_PX, MARGIN_PX)
+    for part in parts:
+        layout.addWidget(part)
+    return layout
 
 
 def row_of(*parts: QWidget) -> QWidget:

@@ -1,0 +1,170 @@
+"""The Calibrate widget: run a calibration, look at it, save it; or get one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from napari.qt.threading import create_worker
+from napari.utils.notifications import show_error, show_info, show_warning
+from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QFileDialog
+
+from napari_dpdeblur.calibration import Calibration, save_calibration
+from napari_dpdeblur.errors import DpDeblurError, SettingsError
+from napari_dpdeblur.jobs import calibration_job
+from napari_dpdeblur.jobs.messages import Job, Progress
+from napari_dpdeblur.viewer import find, state
+from napari_dpdeblur.viewer.calibrate_controls import CalibrateControls
+from napari_dpdeblur.viewer.calibrate_verdict import verdict_html
+from napari_dpdeblur.viewer.calibration_layers import DISCS, TARGET, calibration_layers
+from napari_dpdeblur.viewer.fit_previews import PiecewiseAdder, placement_in
+from napari_dpdeblur.viewer.layers import LayerData, make_layer
+from napari_dpdeblur.viewer.show import put_layers
+from napari_dpdeblur.viewer.worker_panel import duration_text
+
+FILTER = "Calibrations (*.dpcal)"
+SUFFIX = ".dpcal"
+LIVE_DISC_PX = 6.0
+RESIZE_MS = 200
+
+
+class CalibrateWidget(CalibrateControls):
+    """Measures the blur kernels of a camera with a screen, or loads measured ones."""
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__()
+        self._viewer = napari_viewer
+        self.calibration: Calibration | None = None
+        self._group = ""
+        self._adder = PiecewiseAdder(self._viewer, self)
+        self.panel.run_clicked.connect(self.run)
+        self.panel.worker.progressed.connect(self._show)
+        self.panel.worker.finished.connect(self._finish)
+        self.panel.worker.cancelled.connect(self._say_cancelled)
+        self.panel.worker.ended.connect(lambda: self._enable_files(True))
+
+    def run(self) -> None:
+        """Start the calibration that the controls describe."""
+        try:
+            request = self.request()
+        except SettingsError as error:
+            show_warning(str(error))
+            return
+        self._group = request.camera
+        self._start(calibration_job.MAKE, request, "The calibration", None)
+
+    def load(self, path: Path) -> None:
+        """Load a calibration file or a published folder, in the background."""
+        self._start(calibration_job.READ, path, "Loading the calibration", path)
+
+    def fetch_published(self) -> None:
+        """Download the published Pixel 4 calibration, in the background."""
+        title = "Fetching the published calibration"
+        self._start(calibration_job.FETCH, None, title, None)
+
+    def save(self, path: Path) -> None:
+        """Save the calibration, in the background."""
+        if self.calibration is None:
+            show_warning("There is no calibration to save: make or load one first.")
+            return
+        if path.suffix != SUFFIX:
+            path = path.with_name(path.name + SUFFIX)
+        writer = create_worker(_written, self.calibration, path)
+        writer.returned.connect(lambda problem: self._tell_saved(path, problem))
+        self.save_button.setEnabled(False)
+        writer.start()
+
+    def choose_and_load(self) -> None:
+        """Ask for a file and load it."""
+        path, _ = QFileDialog.getOpenFileName(self, "Load a calibration", "", FILTER)
+        if path:
+            self.load(Path(path))
+
+    def choose_and_save(self) -> None:
+        """Ask for a file and save to it."""
+        name = "" if self.calibration is None else f"{self.calibration.camera}{SUFFIX}"
+        path, _ = QFileDialog.getSaveFileName(self, "Save the calibration", name, FILTER)
+        if path:
+            self.save(Path(path))
+
+    def _start(self, function: str, request: Any, title: str, path: Path | None) -> None:
+        if self.panel.worker.is_running:
+            show_warning("A calibration is being made already; wait for its end or cancel it.")
+            return
+        self.verdict.setText("")
+        self._enable_files(False)
+        self.panel.start(
+            Job(function, request, title),
+            prepare=lambda found: (found, calibration_layers(found, path=path), path),
+        )
+
+    def _enable_files(self, is_enabled: bool) -> None:
+        self.load_button.setEnabled(is_enabled)
+        self.published_button.setEnabled(is_enabled)
+        self.save_button.setEnabled(is_enabled and self.calibration is not None)
+
+    def _show(self, event: Progress) -> None:
+        if {"thumbnail", "discs", "frame_shape"} <= set(event.found):
+            is_first = not self._viewer.layers
+            put_layers(self._viewer, _seen_layers(event.found, self._group))
+            if is_first:  # the canvas changes its size when the first layer comes
+                QTimer.singleShot(RESIZE_MS, self._viewer.reset_view)
+
+    def _finish(self, result: Any) -> None:
+        self.calibration, pieces, path = result
+        self._group = self.calibration.camera
+        elapsed = duration_text(self.panel.stopwatch.elapsed_s())
+        self.panel.bar.setValue(self.panel.bar.maximum())
+        self.verdict.setText(verdict_html(self.calibration.verdict))
+        self.panel.say("The layers are being made.")
+        if path is not None:
+            state.remember("fit", {"calibration": str(path)})
+        self._adder.add(pieces, lambda: self._show_kernels(f"Done in {elapsed}."))
+
+    def _show_kernels(self, text: str) -> None:
+        """Take the discs out of the way; they were visible during the run."""
+        for kind in (TARGET, DISCS):
+            layer = find.layer_of(self._viewer, self._group, kind)
+            if layer is not None:
+                layer.visible = False
+        self.panel.say(text)
+
+    def _say_cancelled(self, seen: Progress | None) -> None:
+        self.panel.say("Cancelled; what was found so far stays in the canvas.")
+
+    def _tell_saved(self, path: Path, problem: str | None) -> None:
+        self._enable_files(not self.panel.worker.is_running)
+        if problem is not None:
+            show_error(problem)
+            return
+        state.remember("fit", {"calibration": str(path)})
+        show_info(f"The calibration is saved in {path}.")
+
+
+def _written(calibration: Calibration, path: Path) -> str | None:
+    """What went wrong, as a sentence; runs in a thread."""
+    try:
+        save_calibration(calibration, path)
+    except DpDeblurError as error:
+        return str(error)
+    return None
+
+
+def _seen_layers(found: dict[str, Any], group: str) -> list[LayerData]:
+    """The photographed discs and the centres that were found, as soon as they are known."""
+    thumbnail, discs = found["thumbnail"], found["discs"]
+    placed = placement_in((0, 0, *found["frame_shape"]), thumbnail.shape)
+    limits = (0.0, max(float(thumbnail.max()), 1e-6))
+    picture = make_layer(thumbnail, group, TARGET, placed, contrast_limits=limits)
+    centres = make_layer(
+        discs[:, [1, 0]],
+        group,
+        DISCS,
+        placed,
+        layer_type="points",
+        size=LIVE_DISC_PX,
+        face_color="transparent",
+        border_color="lime",
+    )
+    return [picture, centres]
