@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from napari_dpdeblur import __version__
 from napari_dpdeblur.cli import (
+    batch,
     calibrate,
     convert,
     demo,
@@ -26,7 +27,7 @@ BAD_INPUT_STATUS = 2
 INTERRUPTED_STATUS = 130
 
 # In the order of the help text. Each module offers add_parser(subparsers), which sets `run`.
-COMMANDS = (info, convert, calibrate, fit, simulate, render, evaluate, fetch, demo)
+COMMANDS = (info, convert, calibrate, fit, batch, simulate, render, evaluate, fetch, demo)
 
 
 def build_parser() -> argparse.ArgumentParser:
