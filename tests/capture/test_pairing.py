@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -95,10 +96,10 @@ def test_folder_in_place_of_a_file(request, pair: str):
 def test_unreadable_file(app_pair, monkeypatch):
     """The tests may run as root, who can read everything: let the system refuse."""
 
-    def refuse(self: Path, *args: object, **kwargs: object) -> None:
-        raise PermissionError(13, "Permission denied", str(self))
+    def refuse(path: object, *args: object, **kwargs: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(CaptureError, match=r"_left\.pgm cannot be read: Permission denied"):
         open_capture(app_pair[0])
     assert not looks_like_capture(app_pair[0])

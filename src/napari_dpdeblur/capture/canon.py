@@ -22,10 +22,12 @@ from napari_dpdeblur.capture.formats import (
 )
 from napari_dpdeblur.capture.image_file import read_image, read_image_header
 from napari_dpdeblur.errors import CaptureError
+from napari_dpdeblur.files import open_regular
 
 LEFT_RIGHT = ("L", "R")
 _DPDD_FOLDER_ENDS = ("_l", "_r")
 _CR2_MARK = b"CR\x02"
+MAX_RAW_PIXELS = 100_000_000
 
 
 def _locate_dpdd(path: Path) -> CapturePart | None:
@@ -80,19 +82,25 @@ def _locate_raw(path: Path) -> CapturePart | None:
 
 
 def _claims_raw(part: CapturePart) -> bool:
-    with part.path.open("rb") as file:
+    with open_regular(part.path) as (file, _):
         return file.read(11)[8:] == _CR2_MARK
 
 
 def _load_raw(part: CapturePart, levels: Levels) -> DualPixelCapture:
     rawpy = _import_rawpy()
     try:
+        with open_regular(part.path):  # the decoder would wait at a pipe
+            pass
         with (
             rawpy.imread(str(part.path), shot_select=0) as both,
             rawpy.imread(str(part.path), shot_select=1) as first,
         ):
+            _check_raw_size(both, part.path)
+            _check_raw_size(first, part.path)
             views, invalid, white = separate_views(both, first, part.path)
-    except (rawpy.LibRawError, OSError, TypeError) as error:
+    except CaptureError:
+        raise
+    except Exception as error:  # a damaged file makes the decoder fail in many ways
         raise CaptureError(
             f"{part.path} cannot be read as a dual-pixel raw file ({error}); record it with the "
             "camera's dual-pixel raw setting switched on."
@@ -100,6 +108,16 @@ def _load_raw(part: CapturePart, levels: Levels) -> DualPixelCapture:
     black_level, white_level = levels.resolve(0.0, white)
     source = Source.of(CANON_RAW.id, part.files)
     return DualPixelCapture(views, black_level, white_level, part.name, source, invalid=invalid)
+
+
+def _check_raw_size(image: Any, path: Path) -> None:
+    """Before the pixels are unpacked."""
+    sizes = image.sizes
+    if sizes.raw_height * sizes.raw_width > MAX_RAW_PIXELS:
+        raise CaptureError(
+            f"{path} claims {sizes.raw_width} x {sizes.raw_height} px, more than the "
+            f"{MAX_RAW_PIXELS // 10**6} megapixels that are accepted; the file is damaged."
+        )
 
 
 def _import_rawpy() -> Any:

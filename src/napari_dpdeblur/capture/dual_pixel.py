@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,7 +13,9 @@ import numpy as np
 
 from napari_dpdeblur.capture.levels import black_warning, darkest_level, srgb_to_linear
 from napari_dpdeblur.errors import CaptureError
+from napari_dpdeblur.files import digest
 
+MAX_PIXEL_ASPECT = 16.0
 LANDSCAPE = "landscape"
 TRANSPOSED = "transposed"
 LINEAR = "linear"
@@ -39,7 +40,7 @@ class Source:
 
 def _sha256(path: Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return digest(path)
     except OSError as error:
         raise CaptureError(f"{path} cannot be read: {error.strerror or error}.") from error
 
@@ -69,6 +70,7 @@ class DualPixelCapture:
     def __post_init__(self) -> None:
         _check_raw(self.raw, self.name)
         _check_levels(self.black, self.white, self.name)
+        _check_aspect(self.pixel_aspect, self.name)
         self.raw.setflags(write=False)
 
     @property
@@ -89,7 +91,7 @@ class DualPixelCapture:
 
     def with_square_pixels(self) -> DualPixelCapture:
         """Rows interpolated (bilinear between pixel centres) until pixels are square."""
-        factor = round(self.pixel_aspect)
+        factor = max(round(self.pixel_aspect), 1)
         if factor == 1:
             return self
         invalid = None if self.invalid is None else self.invalid.repeat(factor, axis=0)
@@ -180,4 +182,13 @@ def _check_levels(black: float, white: float, name: str) -> None:
         raise CaptureError(
             f"{name}: the black level ({black:g}) must lie between 0 and the white level "
             f"({white:g}); give other levels."
+        )
+
+
+def _check_aspect(pixel_aspect: float, name: str) -> None:
+    # Rows are multiplied by it, so a large one would fill the memory.
+    if not 1 / MAX_PIXEL_ASPECT <= pixel_aspect <= MAX_PIXEL_ASPECT:
+        raise CaptureError(
+            f"{name}: pixels {pixel_aspect:g} times as high as wide cannot be; the aspect lies "
+            f"between 1/{MAX_PIXEL_ASPECT:g} and {MAX_PIXEL_ASPECT:g}."
         )

@@ -10,8 +10,14 @@ import cv2
 import numpy as np
 
 from napari_dpdeblur.errors import CaptureError
+from napari_dpdeblur.files import open_regular, read_regular
 
-MAX_PIXELS = 400_000_000
+MAX_PIXELS = 200_000_000
+MAX_BYTES = 400_000_000  # of decoded pixels, and of a file
+# Neither deflate nor JPEG can shrink a picture more than this: more is a wrong size.
+MAX_RATIO = 1100
+# A picture in more passes than this was made to keep a decoder busy.
+MAX_JPEG_SCANS = 64
 # A JPEG may carry a preview and colour profiles before the frame header.
 HEADER_BYTES = 1 << 18
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -32,6 +38,11 @@ class ImageHeader:
     channels: int
     is_palette: bool = False
 
+    @property
+    def data_bytes(self) -> int:
+        """Bytes of the decoded pixels."""
+        return self.width * self.height * self.channels * max(self.bits, 8) // 8
+
     def __str__(self) -> str:
         names = {1: "grey", 2: "grey with alpha", 3: "RGB", 4: "RGB with alpha"}
         colour = "palette" if self.is_palette else names.get(self.channels, "unknown")
@@ -41,7 +52,7 @@ class ImageHeader:
 def read_image_header(path: Path) -> ImageHeader:
     """Kind, size, bit depth and channels of a PNG or JPEG, from its first bytes."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as (file, size_bytes):
             start = file.read(HEADER_BYTES)
     except OSError as error:
         raise CaptureError(f"{path} cannot be read: {error.strerror or error}.") from error
@@ -55,6 +66,12 @@ def read_image_header(path: Path) -> ImageHeader:
         raise CaptureError(
             f"{path} claims {header.width} x {header.height} px, but between 1 px and "
             f"{MAX_PIXELS // 10**6} megapixels are accepted; the file is damaged."
+        )
+    if header.data_bytes > min(MAX_BYTES, MAX_RATIO * size_bytes):
+        raise CaptureError(
+            f"{path} claims {header.data_bytes / 1e6:.0f} MB of pixels, which its "
+            f"{size_bytes} bytes cannot hold or is more than the {MAX_BYTES // 10**6} MB that are "
+            "accepted; the file is damaged."
         )
     return header
 
@@ -111,10 +128,12 @@ def read_image(path: Path) -> np.ndarray:
 def _decode(path: Path, header: ImageHeader) -> np.ndarray | None:
     # From memory: cv2.imread cannot open every path on every system.
     try:
-        data = np.fromfile(path, np.uint8)
+        data = np.frombuffer(read_regular(path, MAX_BYTES), np.uint8)
     except OSError as error:
         raise CaptureError(f"{path} cannot be read: {error.strerror or error}.") from error
     if header.kind == "PNG" and b"IEND" not in data[-_PNG_TRAILER_BYTES:].tobytes():
+        return None
+    if header.kind == "JPEG" and data.tobytes().count(b"\xff\xda") > MAX_JPEG_SCANS:
         return None
     try:
         return cv2.imdecode(data, cv2.IMREAD_UNCHANGED)

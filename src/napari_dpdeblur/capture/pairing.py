@@ -24,9 +24,9 @@ def open_capture(
 
     ``black`` and ``white`` replace the levels of the format, in raw units.
     """
-    given = [_absolute(path) for path in paths]
-    if not given:
+    if not paths:
         raise CaptureError("No capture was given; name a file of the pair or its folder.")
+    given = [_absolute(path) for path in paths]
     try:
         capture_format, part = _only_one(given)
         if not part.has_partner:
@@ -34,6 +34,8 @@ def open_capture(
         return capture_format.load(part, Levels(black, white))
     except OSError as error:
         raise CaptureError(f"{given[0]} cannot be read: {error.strerror or error}.") from error
+    except ValueError as error:  # a path with a null character
+        raise CaptureError(f"{str(given[0])!r} is not the name of a file.") from error
 
 
 def find_captures(folder: PathLike) -> list[tuple[Path, ...]]:

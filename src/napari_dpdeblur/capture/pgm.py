@@ -5,7 +5,6 @@ The header is checked against the size of the file before any pixel is allocated
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from napari_dpdeblur.errors import CaptureError
+from napari_dpdeblur.files import open_regular, write_atomically
 
-MAX_PIXELS = 400_000_000
+MAX_PIXELS = 200_000_000
 HEADER_BYTES = 4096
 APP_PIXEL_ASPECT = 2.0
 
@@ -62,9 +62,8 @@ def read_pgm_header(path: Path) -> PgmHeader:
 
 def _peek(path: Path) -> tuple[PgmHeader, int]:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as (file, size_bytes):
             start = file.read(HEADER_BYTES)
-            size_bytes = os.fstat(file.fileno()).st_size
     except OSError as error:
         raise CaptureError(f"{path} cannot be read: {error.strerror or error}.") from error
     return _parse_header(start, path), size_bytes
@@ -120,9 +119,13 @@ def read_pgm(path: Path) -> tuple[np.ndarray, PgmHeader]:
     header = read_pgm_header(path)
     dtype = np.dtype("u1") if header.bits == 8 else np.dtype(">u2")
     try:
-        flat = np.fromfile(path, dtype, header.width * header.height, offset=header.offset_bytes)
+        with open_regular(path) as (file, _):
+            count = header.width * header.height
+            flat = np.fromfile(file, dtype, count, offset=header.offset_bytes)
     except OSError as error:
         raise CaptureError(f"{path} cannot be read: {error.strerror or error}.") from error
+    if flat.size < count:
+        raise CaptureError(f"{path} became shorter while it was read; copy the file again.")
     pixels = flat.reshape(header.height, header.width)
     return pixels.astype(dtype.newbyteorder("=")), header
 
@@ -153,7 +156,7 @@ def write_pgm(
     header = f"P5 {comment}{pixels.shape[1]} {pixels.shape[0]} {limit} "
     stored = pixels.astype(pixels.dtype.newbyteorder(">"))
     try:
-        path.write_bytes(header.encode("ascii") + stored.tobytes())
+        write_atomically(path, header.encode("ascii") + stored.tobytes())
     except OSError as error:
         raise CaptureError(f"{path} cannot be written: {error.strerror or error}.") from error
 

@@ -7,17 +7,24 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fit.presets import Preset
 
+if TYPE_CHECKING:
+    from napari_dpdeblur.calibration import Calibration
+    from napari_dpdeblur.capture import DualPixelCapture
+    from napari_dpdeblur.fit.settings import FitSettings
+
 PROGRAM_BYTES = 400_000_000  # Python, torch, NumPy, OpenCV
+MARGIN = 1.1
 SPARE_SHARE = 0.9  # of the available memory that a fit may plan with
 FLOAT_BYTES = 4
 # Arrays of the size of one view that are alive at once, apart from the layers.
-PLANES = {"preview": 36, "standard": 36, "paper": 40}
+PLANES = {"preview": 20, "standard": 36, "paper": 40}
 # Arrays of the size of one view for each layer on the grid of the fit, apart from its colours.
 LAYER_PLANES = {"preview": 3, "standard": 5, "paper": 16}
 # Seconds on one core of a desktop computer for one million pixels: fixed part, part per layer.
@@ -44,7 +51,8 @@ def estimate_memory(
     per_layer = (channels + LAYER_PLANES[preset]) / computed + channels
     if computed > 1:  # a second copy, enlarged to square pixels
         per_layer += channels + 1
-    return PROGRAM_BYTES + int(height * width * FLOAT_BYTES * (planes + layers * per_layer))
+    data_bytes = height * width * FLOAT_BYTES * (planes + layers * per_layer)
+    return int(MARGIN * (PROGRAM_BYTES + data_bytes))
 
 
 def estimate_time_s(
@@ -91,6 +99,19 @@ def require_memory(need_bytes: int, name: str) -> None:
             f"The fit of {name} needs about {need_bytes / 1e9:.1f} GB of memory, but only "
             f"{free / 1e9:.1f} GB are free; fit a crop, use fewer layers or close other programs."
         )
+
+
+def memory_of(
+    capture: DualPixelCapture,
+    calibration: Calibration,
+    settings: FitSettings,
+    crop: tuple[int, int, int, int] | None = None,
+) -> int:
+    """:func:`estimate_memory` of a fit that is about to begin."""
+    height, width = crop[2:] if crop else (calibration.field.height, calibration.field.width)
+    rows = capture.row_upsampling * max(round(capture.pixel_aspect), 1)
+    channels = capture.shape[1]
+    return estimate_memory(height, width, channels, settings.layers, settings.preset, rows)
 
 
 def _group_limit(groups: Path = Path("/proc/self/cgroup")) -> int | None:

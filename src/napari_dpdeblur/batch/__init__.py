@@ -1,0 +1,6 @@
+"""Many captures on many machines: a plan, a dask cluster, one run folder each, an index."""
+
+from napari_dpdeblur.batch.index import Entry, Index, read_index
+from napari_dpdeblur.batch.plan import Plan, make_plan
+
+__all__ = ["Entry", "Index", "Plan", "make_plan", "read_index"]

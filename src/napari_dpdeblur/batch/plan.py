@@ -1,0 +1,174 @@
+"""What is to be done: captures, their keys, their run folders, and what is finished already."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from napari_dpdeblur.batch.index import Entry, read_index
+from napari_dpdeblur.calibration import Calibration, load_calibration
+from napari_dpdeblur.capture import find_captures
+from napari_dpdeblur.errors import CaptureError, ResultError
+from napari_dpdeblur.files import digest
+from napari_dpdeblur.fit.estimate import estimate_memory
+from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.results.provenance import read_provenance
+from napari_dpdeblur.results.run_folder import RUN_FILES
+
+KEY = "batch_key"  # its name in run.yaml
+CHECKPOINTS = ".checkpoints"
+_VIEW = re.compile(r"_(left|right|L|R)$")
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What all captures of a batch share."""
+
+    calibration: str
+    calibration_hash: str
+    settings: dict[str, Any]
+    black: float | None = None
+    white: float | None = None
+
+    def key(self, file_digests: Sequence[str]) -> str:
+        """SHA-256 of everything that decides a result: content, not names."""
+        settings = {n: v for n, v in self.settings.items() if n not in ("device", "threads")}
+        levels = (self.black, self.white)
+        parts = [list(file_digests), levels, self.calibration_hash, settings]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A batch: entries in the order of the index, old ones before new ones."""
+
+    output: Path
+    conditions: Conditions
+    entries: tuple[Entry, ...]
+    asked: tuple[str, ...]  # keys of the captures that were given now
+    memory_bytes: int  # of one fit
+
+    @property
+    def pending(self) -> list[Entry]:
+        """What has to be computed, each content once."""
+        unfinished = [e for e in self.entries if e.key in self.asked and e.status == "waiting"]
+        return list({entry.key: entry for entry in unfinished}.values())
+
+
+def make_plan(
+    given: Iterable[Path],
+    calibration_path: Path,
+    output: Path,
+    settings: FitSettings,
+    black: float | None = None,
+    white: float | None = None,
+) -> Plan:
+    """Find the captures, name their folders and look up what is finished."""
+    calibration = load_calibration(calibration_path)
+    conditions = Conditions(
+        str(Path(calibration_path).absolute()),
+        calibration.content_hash(),
+        settings.model_dump(),
+        black,
+        white,
+    )
+    output = Path(output).absolute()
+    found = [_entry(files, conditions) for files in _captures(given)]
+    known = {(e.key, e.files): e for e in read_index(output).captures}
+    finished = _finished_folders(output, known.values())
+    named: dict[tuple[str, tuple[str, ...]], Entry] = dict(known)
+    for entry in found:
+        named[entry.key, entry.files] = _with_folder(entry, output, finished, named.values())
+    asked = tuple(dict.fromkeys(entry.key for entry in found))
+    need = _memory(calibration, settings)
+    return Plan(output, conditions, tuple(named.values()), asked, need)
+
+
+def _captures(given: Iterable[Path]) -> list[tuple[Path, ...]]:
+    """The files of every capture in the given folders; a file stands for its pair."""
+    found: dict[tuple[Path, ...], None] = {}
+    for path in given:
+        path = Path(path).absolute()
+        if not path.exists():
+            raise CaptureError(f"{path} does not exist.")
+        inside = find_captures(path if path.is_dir() else path.parent)
+        wanted = [files for files in inside if path.is_dir() or path in files]
+        if not wanted:
+            raise CaptureError(
+                f"{path} holds no complete dual-pixel capture; give folders with both files of "
+                "each capture."
+            )
+        found.update(dict.fromkeys(wanted))
+    return list(found)
+
+
+def _entry(files: tuple[Path, ...], conditions: Conditions) -> Entry:
+    names = tuple(str(path) for path in files)
+    name = _shared_name(files)
+    try:
+        key = conditions.key([digest(path) for path in files])
+    except OSError as error:
+        unreadable = hashlib.sha256("\n".join(names).encode()).hexdigest()
+        message = f"{files[0]} cannot be read: {error.strerror or error}."
+        return Entry(
+            key=unreadable, name=name, files=names, folder=name, status="failed", message=message
+        )
+    return Entry(key=key, name=name, files=names, folder=name)
+
+
+def _shared_name(files: tuple[Path, ...]) -> str:
+    """The name of the first file without the word for its view; 001_left: 001."""
+    stem = files[0].stem
+    # In the portrait layout all files are named alike, and the folders tell them apart.
+    return files[0].parent.name if stem.startswith("result_") else _VIEW.sub("", stem)
+
+
+def _finished_folders(output: Path, known: Iterable[Entry]) -> dict[str, str]:
+    """Key to folder of every complete run; the index is trusted, the rest is looked up."""
+    finished = {}
+    listed = {e.folder: e.key for e in known if e.status == "done"}
+    for folder in sorted(output.iterdir()) if output.is_dir() else []:
+        if folder.name.startswith(".") or not all((folder / n).is_file() for n in RUN_FILES):
+            continue
+        key = listed.get(folder.name) or _key_of(folder)
+        if key is not None:
+            finished[key] = folder.name
+    return finished
+
+
+def _key_of(folder: Path) -> str | None:
+    try:
+        key = read_provenance(folder / "run.yaml").get(KEY)
+    except ResultError:
+        return None
+    return key if isinstance(key, str) else None
+
+
+def _with_folder(
+    entry: Entry, output: Path, finished: dict[str, str], named: Iterable[Entry]
+) -> Entry:
+    """The entry with a folder of its own, or with that of the finished run of the same content."""
+    if entry.status == "failed":
+        return entry
+    if entry.key in finished:
+        return entry.after("done").model_copy(update={"folder": finished[entry.key]})
+    taken = {other.folder: other.key for other in named if other.status != "failed"}
+    same = [folder for folder, key in taken.items() if key == entry.key]
+    for folder in (*same, entry.name, f"{entry.name}-{entry.key[:8]}"):
+        if taken.get(folder, entry.key) == entry.key and not (output / folder).exists():
+            return entry.model_copy(update={"folder": folder})
+    raise ResultError(
+        f"The folder {output / entry.name}-{entry.key[:8]} is in the way of a new run; move it "
+        "elsewhere."
+    )
+
+
+def _memory(calibration: Calibration, settings: FitSettings) -> int:
+    area = calibration.field
+    # Channels and pixel shape are known when a capture is opened, on the worker.
+    return estimate_memory(area.height, area.width, 1, settings.layers, settings.preset)

@@ -1,0 +1,106 @@
+"""Run a plan on a cluster and keep the index up to date."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+from napari_dpdeblur.batch.index import Entry, Index, Status, write_index
+from napari_dpdeblur.batch.plan import CHECKPOINTS, Plan
+from napari_dpdeblur.batch.work import Report, Task, fit_one
+from napari_dpdeblur.errors import ResultError
+
+INDEX_EVERY_S = 1.0
+
+
+def run_plan(
+    plan: Plan,
+    client: Any,
+    threads: int | None = None,
+    on_report: Callable[[Report], None] = lambda report: None,
+) -> Index:
+    """Compute what is pending on the workers of a dask client; returns the final index.
+
+    ``on_report`` hears of every capture. Interrupted at any moment, the index and all finished
+    runs are complete; the next run of the same plan goes on.
+    """
+    entries = dict(enumerate(plan.entries))
+    _begin(plan, entries)
+    written = time.monotonic()
+    try:
+        for report in _reports(plan, client, threads):
+            _note(entries, report)
+            on_report(report)
+            if time.monotonic() - written > INDEX_EVERY_S:
+                write_index(plan.output, _index(entries))
+                written = time.monotonic()
+    finally:
+        index = _index(entries)
+        write_index(plan.output, index)
+    _tidy(plan)
+    return index
+
+
+def _begin(plan: Plan, entries: dict[int, Entry]) -> None:
+    try:
+        plan.output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultError(
+            f"The output folder {plan.output} cannot be made: {error.strerror or error}."
+        ) from error
+    write_index(plan.output, _index(entries))
+
+
+def _reports(plan: Plan, client: Any, threads: int | None) -> Any:
+    """Submit every pending capture once; yield reports as they come.
+
+    Dask itself runs the captures of a lost worker again, three times at most.
+    """
+    distributed: Any = import_module("distributed")
+    tasks = [_task(plan, entry, threads) for entry in plan.pending]
+    # Never trust an earlier answer of the scheduler: the files are the truth.
+    futures = client.map(fit_one, tasks, pure=False, retries=0)
+    keys = {future.key: task.key for future, task in zip(futures, tasks, strict=True)}
+    names = {task.key: task.name for task in tasks}
+    try:
+        for future in distributed.as_completed(futures):
+            key = keys[future.key]
+            yield future.result() if future.status == "finished" else _lost(key, names[key])
+    finally:
+        client.cancel(futures)
+
+
+def _lost(key: str, name: str) -> Report:
+    reason = (
+        f"The workers that fitted {name} died again and again, perhaps for want of memory; use "
+        "fewer workers, a crop or fewer layers."
+    )
+    return Report(key, reason, 0.0)
+
+
+def _task(plan: Plan, entry: Entry, threads: int | None) -> Task:
+    conditions = plan.conditions
+    if threads is not None:
+        conditions = replace(conditions, settings={**conditions.settings, "threads": threads})
+    return Task(entry.key, entry.name, entry.files, str(plan.output), entry.folder, conditions)
+
+
+def _note(entries: dict[int, Entry], report: Report) -> None:
+    status: Status = "done" if report.failure is None else "failed"
+    for number, entry in entries.items():
+        if entry.key == report.key:
+            entries[number] = entry.after(status, report.failure or "", report.elapsed_s)
+
+
+def _index(entries: dict[int, Entry]) -> Index:
+    return Index(captures=tuple(entries.values()))
+
+
+def _tidy(plan: Plan) -> None:
+    """Remove the folder of the checkpoints when nothing is left in it."""
+    with suppress(OSError):
+        (plan.output / CHECKPOINTS).rmdir()

@@ -1,0 +1,131 @@
+"""What a worker does: one capture from its files to its run folder."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from napari_dpdeblur.batch.plan import CHECKPOINTS, KEY, Conditions
+from napari_dpdeblur.calibration import Calibration, load_calibration
+from napari_dpdeblur.capture import DualPixelCapture, open_capture
+from napari_dpdeblur.errors import CalibrationError, CaptureError, DpDeblurError, FitError
+from napari_dpdeblur.fit.estimate import memory_of, require_memory
+from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.results import check_run_folder, write_run
+from napari_dpdeblur.results.provenance import read_provenance
+
+# A fit fills a device, and torch uses the threads of a processor by itself.
+_ONE_CAPTURE_AT_A_TIME = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Task:
+    """One capture, as it travels to a worker."""
+
+    key: str
+    name: str
+    files: tuple[str, ...]
+    output: str
+    folder: str
+    conditions: Conditions
+
+
+@dataclass(frozen=True)
+class Report:
+    """How it went, as it travels back."""
+
+    key: str
+    failure: str | None
+    elapsed_s: float
+
+
+def fit_one(task: Task) -> Report:
+    """Fit a capture; whatever goes wrong with it is a report, so that the others go on."""
+    start = time.monotonic()
+    failure = None
+    with _ONE_CAPTURE_AT_A_TIME:
+        try:
+            _fit(task)
+        except DpDeblurError as error:
+            failure = str(error)
+        except Exception as error:  # a night of work must not end with one strange capture
+            failure = f"{task.name} failed unexpectedly: {type(error).__name__}: {error}"
+    return Report(task.key, failure, round(time.monotonic() - start, 3))
+
+
+def _fit(task: Task) -> None:
+    folder = Path(task.output) / task.folder
+    if _is_finished(folder, task.key):
+        return
+    check_run_folder(folder)
+    settings = FitSettings.of(task.conditions.settings)
+    calibration = _calibration(task.conditions)
+    capture = _capture(task)
+    require_memory(memory_of(capture, calibration, settings), task.name)
+
+    from napari_dpdeblur.fit import Checkpoint
+    from napari_dpdeblur.results.fit_record import record_of
+
+    checkpoint = Checkpoint(Path(task.output) / CHECKPOINTS / f"{task.key}.checkpoint", resume=True)
+    record = record_of(_result(capture, calibration, settings, checkpoint))
+    record = replace(record, provenance={KEY: task.key, **record.provenance})
+    try:
+        write_run(record, folder)
+    except DpDeblurError:
+        # another worker, taken for dead, may have come before us
+        if not _is_finished(folder, task.key):
+            raise
+    checkpoint.remove()
+
+
+def _result(
+    capture: DualPixelCapture, calibration: Calibration, settings: FitSettings, checkpoint: Any
+) -> Any:
+    """Go on from an earlier attempt; if that fails, begin again once."""
+    from napari_dpdeblur.fit import run_fit
+
+    began = checkpoint.path.exists()
+    try:
+        return run_fit(capture, calibration, settings, checkpoint=checkpoint)
+    except FitError:
+        if not began:
+            raise
+        checkpoint.remove()
+        return run_fit(capture, calibration, settings, checkpoint=checkpoint)
+
+
+def _is_finished(folder: Path, key: str) -> bool:
+    try:
+        return folder.is_dir() and read_provenance(folder / "run.yaml").get(KEY) == key
+    except DpDeblurError:
+        return False
+
+
+def _capture(task: Task) -> DualPixelCapture:
+    conditions = task.conditions
+    capture = open_capture(*task.files, black=conditions.black, white=conditions.white)
+    if conditions.key(capture.source.sha256) != task.key:
+        raise CaptureError(
+            f"The files of {task.name} have changed since the batch began; start it again."
+        )
+    return capture
+
+
+def _calibration(conditions: Conditions) -> Calibration:
+    path = Path(conditions.calibration)
+    modified = path.stat().st_mtime_ns if path.exists() else 0
+    calibration = _loaded(path, modified)
+    if calibration.content_hash() != conditions.calibration_hash:
+        raise CalibrationError(
+            f"The calibration {path} is not the one that the batch began with; start it again."
+        )
+    return calibration
+
+
+@lru_cache(maxsize=2)
+def _loaded(path: Path, modified: int) -> Calibration:
+    return load_calibration(path)

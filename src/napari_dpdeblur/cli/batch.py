@@ -1,0 +1,130 @@
+"""`batch`: many captures on this computer or on a dask cluster."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from napari_dpdeblur.cli.arguments import add_json_argument, print_result
+from napari_dpdeblur.fit.presets import PRESETS
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.batch import Index, Plan
+    from napari_dpdeblur.batch.work import Report
+    from napari_dpdeblur.cli.arguments import Subparsers
+    from napari_dpdeblur.fit.settings import FitSettings
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser(
+        "batch",
+        help="fit many captures, on this computer or on a cluster",
+        description="Fit every capture in the given folders. Each gets a run folder in the output "
+        "folder, index.json tells how it went. Safe to interrupt: the same command goes on, and "
+        "what is finished is not computed again.",
+    )
+    parser.add_argument(
+        "captures", nargs="+", type=Path, metavar="FOLDER", help="folders with captures"
+    )
+    parser.add_argument(
+        "--calibration", type=Path, required=True, help="calibration file or folder"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for all results"
+    )
+    parser.add_argument(
+        "--scheduler",
+        default="local",
+        metavar="ADDRESS",
+        help="dask scheduler, such as tcp://10.0.0.1:8786 (default: processes on this computer)",
+    )
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="processes on this computer (default: by memory)"
+    )
+    _add_fit_arguments(parser)
+    add_json_argument(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--preset", choices=PRESETS, help="standard when not given")
+    parser.add_argument("--settings", type=Path, metavar="FILE", help="YAML file with settings")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="where to compute")
+    parser.add_argument("--layers", type=int, metavar="N", help="layers of the multiplane image")
+    parser.add_argument("--black", type=float, help="black level in raw units")
+    parser.add_argument("--white", type=float, help="white level in raw units")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Plan, connect, fit, print."""
+    from napari_dpdeblur.batch import Index, make_plan
+    from napari_dpdeblur.errors import ResultError
+
+    settings = _settings(arguments)
+    plan = make_plan(
+        arguments.captures,
+        arguments.calibration,
+        arguments.output,
+        settings,
+        arguments.black,
+        arguments.white,
+    )
+    index = _computed(plan, settings, arguments) if plan.pending else Index(captures=plan.entries)
+    failures = [e for e in index.captures if e.status == "failed" and e.key in plan.asked]
+    print_result(_summary(plan, index), arguments.json)
+    if failures:
+        raise ResultError(
+            f"{len(failures)} of {len(plan.asked)} captures failed, the first one because: "
+            f"{failures[0].message} All reasons are in {plan.output / 'index.json'}."
+        )
+
+
+def _settings(arguments: argparse.Namespace) -> FitSettings:
+    from napari_dpdeblur.fit.settings import FitSettings
+
+    settings = FitSettings.read(arguments.settings) if arguments.settings else FitSettings()
+    return settings.changed(
+        preset=arguments.preset, device=arguments.device, layers=arguments.layers
+    )
+
+
+def _computed(plan: Plan, settings: FitSettings, arguments: argparse.Namespace) -> Index:
+    from tqdm import tqdm
+
+    from napari_dpdeblur.batch.cluster import LOCAL, connected, local_workers, threads_each
+    from napari_dpdeblur.batch.run import run_plan
+
+    pending = plan.pending
+    threads, workers = settings.threads, 0
+    where = arguments.scheduler
+    if arguments.scheduler == LOCAL:
+        workers = local_workers(arguments.workers, plan.memory_bytes, settings, len(pending))
+        threads = threads_each(settings, workers)
+        where = f"{workers} workers of about {plan.memory_bytes / 1e9:.1f} GB"
+    with (
+        tqdm(total=len(pending), desc=where, unit="capture", disable=arguments.json) as bar,
+        connected(arguments.scheduler, workers) as client,
+    ):
+        failed = 0
+
+        def show(report: Report) -> None:
+            nonlocal failed
+            failed += report.failure is not None
+            bar.set_postfix_str(f"{failed} failed" if failed else "")
+            bar.update()
+
+        return run_plan(plan, client, threads, show)
+
+
+def _summary(plan: Plan, index: Index) -> dict[str, Any]:
+    asked = [entry for entry in index.captures if entry.key in plan.asked]
+    done = sum(entry.status == "done" for entry in asked)
+    return {
+        "folder": str(plan.output),
+        "captures": len(asked),
+        "computed": done - sum(e.status == "done" for e in plan.entries if e.key in plan.asked),
+        "finished_before": sum(e.status == "done" for e in plan.entries if e.key in plan.asked),
+        "failed": sum(entry.status == "failed" for entry in asked),
+    }
