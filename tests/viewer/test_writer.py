@@ -60,6 +60,27 @@ def test_the_run_folder_from_all_layers(saved_model, scene_capture, calibration,
     assert back.provenance == record.provenance
 
 
+def test_a_result_comes_back_to_where_it_was(saved_model, tmp_path):
+    """A quick look at low resolution is stretched over the field."""
+    for layer_ in saved_model.layers:
+        layer_.scale = (*layer_.scale[:-2], 4.0, 4.0)
+        layer_.translate = (*layer_.translate[:-2], 11.5, 21.5)
+    saved_model.layers.save(str(tmp_path / "scene.dprun"), plugin=PLUGIN)
+    back = run_layers(read_run(tmp_path / "scene.dprun"))
+    assert back[0][1]["scale"] == (4.0, 4.0)
+    assert back[0][1]["translate"] == (11.5, 21.5)
+    assert back[-1][1]["scale"] == (1.0, 4.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    "kept", [3, {}, {"scale": [1, 1]}, {"scale": [0, 1], "translate": [0, 0]}, {"scale": "ab"}]
+)
+def test_a_damaged_place_is_passed_over(make_record, kept):
+    record = make_record()
+    record.provenance["placement"] = kept
+    assert run_layers(record)[0][1]["scale"] == (1.0, 1.0)
+
+
 def test_layers_of_two_results_are_not_mixed(saved_model, make_record, tmp_path):
     put_layers(saved_model, run_layers(make_record(), group="other"))
     with pytest.raises(

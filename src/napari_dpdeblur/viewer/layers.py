@@ -47,6 +47,7 @@ _WORDS = {LEFT: "left", RIGHT: "right", MPI: "MPI"}
 GAMMA = 1 / 2.2
 DEFOCUS_UNIT = "multiples of the calibrated blur"
 UNITS = ("pixel", "pixel")
+PLACEMENT = "placement"  # in the provenance of a result that was saved from layers
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +212,14 @@ def capture_placement(capture: DualPixelCapture) -> dict[str, Any]:
 
 
 def run_placement(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Where a result lies in the frame of its capture: at the calibrated field and its crop."""
+    """Where a result lies in the frame of its capture: at the calibrated field and its crop.
+
+    One that was saved from layers which lay elsewhere, such as a quick look at low resolution,
+    goes back to where they were.
+    """
+    kept = _kept_placement(provenance)
+    if kept is not None:
+        return kept
     top, left = _field_origin(provenance)
     crop = provenance.get("crop")
     if isinstance(crop, list | tuple) and len(crop) == 4:
@@ -272,6 +280,18 @@ def placement(scale: tuple[float, float], translate: tuple[float, float]) -> dic
 
 def _range(stack: LayerStack) -> tuple[float, float]:
     return float(np.min(stack.defocus_scales)), float(np.max(stack.defocus_scales))
+
+
+def _kept_placement(provenance: Mapping[str, Any]) -> dict[str, Any] | None:
+    try:
+        scale, translate = (
+            tuple(float(value) for value in provenance[PLACEMENT][key])
+            for key in ("scale", "translate")
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+    is_usable = len(scale) == len(translate) == 2 and np.isfinite([*scale, *translate]).all()
+    return placement(scale, translate) if is_usable and min(scale) > 0 else None
 
 
 def _field_origin(provenance: Mapping[str, Any]) -> tuple[float, float]:

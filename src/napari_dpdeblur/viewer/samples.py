@@ -12,21 +12,16 @@ from napari.qt.threading import create_worker
 from napari.utils.notifications import show_error
 from PIL import Image, ImageDraw, ImageFont
 
-from napari_dpdeblur.calibration import load_calibration
+from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.calibration.published import SCENES, cache_folder, fetch_steps
 from napari_dpdeblur.calibration.synthetic import synthetic_calibration
 from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.capture.synthetic import exposed_capture, synthetic_scene
 from napari_dpdeblur.capture.synthetic_blur import blurred_views
 from napari_dpdeblur.errors import DownloadError, DpDeblurError
-from napari_dpdeblur.evaluation.ground_truth import (
-    defocus_path,
-    load_defocus,
-    load_sharp,
-    sharp_path,
-)
-from napari_dpdeblur.viewer.calibration_layers import calibration_layers
+from napari_dpdeblur.viewer.calibration_layers import KERNELS, SIDES, calibration_layers
 from napari_dpdeblur.viewer.layers import (
+    KEY,
     TRUE_DEFOCUS,
     TRUE_IMAGE,
     LayerData,
@@ -41,6 +36,7 @@ from napari_dpdeblur.viewer.show import put_layers, watch
 # Small enough to be ready within two seconds on a laptop.
 HEIGHT_PX, WIDTH_PX, ROWS, COLS, SEED = 288, 384, 2, 3, 2
 NAME, LENS = "synthetic", "synthetic lens"
+KERNEL_KINDS = tuple(f"{KERNELS} {side}" for side in SIDES)
 NOTICE, NOTICE_SIZE = "dpdeblur notice", (640, 480)
 _downloads: set[_Download] = set()
 
@@ -56,7 +52,7 @@ def synthetic() -> list[LayerData]:
     capture = exposed_capture(views, lens.vignetting, seed=SEED, pixel_aspect=2, name=NAME)
     placed = placement((1.0, 1.0), (0.0, 0.0))
     return [
-        *(hidden(layer) for layer in calibration_layers(lens, LENS)),
+        *_kernels(lens, LENS),
         hidden(defocus_layer(scene.defocus_map, NAME, placed, kind=TRUE_DEFOCUS)),
         hidden(picture_layer(scene.all_in_focus, NAME, TRUE_IMAGE, placed)),
         *capture_layers(capture),
@@ -138,6 +134,14 @@ def _fetched_layers(scene: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _read_scene(scene: str) -> list[LayerData]:
+    # Deferred: the evaluation brings scikit-image, for which the synthetic sample need not wait.
+    from napari_dpdeblur.evaluation.ground_truth import (
+        defocus_path,
+        load_defocus,
+        load_sharp,
+        sharp_path,
+    )
+
     folder = cache_folder()
     lens = load_calibration(folder)
     capture = open_capture(folder / f"{scene}_left.png")
@@ -145,11 +149,17 @@ def _read_scene(scene: str) -> list[LayerData]:
     placed = placement((1.0, 1.0), (float(area.top), float(area.left)))
     truth = load_defocus(defocus_path(folder, scene))
     return [
-        *(hidden(layer) for layer in calibration_layers(lens)),
+        *_kernels(lens, lens.camera),
         hidden(defocus_layer(truth.defocus, scene, placed, kind=TRUE_DEFOCUS)),
         hidden(picture_layer(load_sharp(sharp_path(folder, scene)), scene, TRUE_IMAGE, placed)),
         *capture_layers(capture),
     ]
+
+
+def _kernels(lens: Calibration, group: str) -> list[LayerData]:
+    """The calibration by its kernels alone, hidden: each further layer takes napari a moment."""
+    layers = calibration_layers(lens, group)
+    return [hidden(layer) for layer in layers if layer[1]["metadata"][KEY]["kind"] in KERNEL_KINDS]
 
 
 def _title(scene: str) -> str:

@@ -6,6 +6,7 @@ napari passes layer data, not layers; what we know about a layer is in its metad
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,11 +17,14 @@ from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results import export
 from napari_dpdeblur.results import write_run as write_run_folder
 from napari_dpdeblur.viewer.layers import (
+    ALL_IN_FOCUS,
     DEFOCUS_MAP,
+    PLACEMENT,
     LayerData,
     info,
     linear_image,
     record_of_layers,
+    run_placement,
 )
 
 
@@ -34,7 +38,9 @@ def write_run(path: str, layers: Iterable[LayerData]) -> list[str]:
             f"The chosen layers belong to {len(groups)} results ({', '.join(groups)}); "
             "select the layers of one of them and save again."
         )
-    return [str(write_run_folder(record_of_layers(results), Path(path)))]
+    record = record_of_layers(results)
+    record = replace(record, provenance=_placed_provenance(record.provenance, results))
+    return [str(write_run_folder(record, Path(path)))]
 
 
 def write_image(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
@@ -69,7 +75,18 @@ def write_mpi(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
 
 
 def _layer(data: Any, attributes: dict[str, Any]) -> Any:
-    return SimpleNamespace(data=data, metadata=attributes.get("metadata", {}))
+    known = {key: attributes.get(key) for key in ("scale", "translate")}
+    return SimpleNamespace(data=data, metadata=attributes.get("metadata", {}), **known)
+
+
+def _placed_provenance(provenance: dict[str, Any], layers: list[Any]) -> dict[str, Any]:
+    """The provenance, with the place of the layers if it does not follow from the rest."""
+    image = next(layer for layer in layers if info(layer)["kind"] == ALL_IN_FOCUS)
+    here = {key: tuple(float(v) for v in getattr(image, key)) for key in ("scale", "translate")}
+    known = run_placement(provenance)
+    if all(np.allclose(here[key], known[key]) for key in here):
+        return provenance
+    return {**provenance, PLACEMENT: {key: list(values) for key, values in here.items()}}
 
 
 def _is_result(layer: Any) -> bool:
