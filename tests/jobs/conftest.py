@@ -1,4 +1,4 @@
-"""Jobs of the tests can be imported by name, here and in the child."""
+"""Start jobs and hear from them; no process may be left behind."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ PATIENCE_S = 60
 
 
 @pytest.fixture(autouse=True)
-def _importable_jobs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DPDEBLUR_CACHE", str(tmp_path / "cache"))
 
 

@@ -138,7 +138,7 @@ def test_a_child_ends_with_its_parent():
         "while not process.messages(): time.sleep(0.01)\n"
         "print(process.pid, flush=True); time.sleep(60)\n"
     )
-    command = [sys.executable, "-c", script, str(Path(__file__).parent)]
+    command = [sys.executable, "-c", script, str(Path(__file__).parents[1] / "helpers")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         child = psutil.Process(int(parent.stdout.readline()))
         parent.kill()
