@@ -11,8 +11,8 @@ from napari_dpdeblur.calibration.detect import Detection
 from napari_dpdeblur.calibration.geometry import pixel_grid
 from napari_dpdeblur.calibration.latent import disc_coverage
 from napari_dpdeblur.calibration.radiometry import Screen
-from napari_dpdeblur.calibration.solve import Evidence
 from napari_dpdeblur.calibration.target import Target
+from napari_dpdeblur.calibration.tiles import Evidence, Render, Warp
 
 # A disc that is darker than this share of discs of its size around it is covered by something.
 HIDDEN_SHARE = 0.5
@@ -43,7 +43,20 @@ def gather_evidence(
     valid = cv2.erode(seen, reach)[margin:-margin, margin:-margin].astype(bool)
     usable = valid & (screen.lit & ~screen.saturated)[field.window]
     views = np.ascontiguousarray(screen.views[(slice(None), *field.window)])
-    return Evidence(latent, views, usable), hidden
+    return Evidence(latent, views, usable, _renderer(detection, target, field)), hidden
+
+
+def _renderer(detection: Detection, target: Target, field: Field) -> Render:
+    """Draws windows of the latent picture, in pixels of the field, through a warp."""
+    origin = np.array([field.left, field.top], float)
+
+    def render(warp: Warp, shape: tuple[int, int], top: int, left: int) -> np.ndarray:
+        def to_screen(camera: np.ndarray) -> np.ndarray:
+            return detection.geometry.to_screen(warp(camera - origin) + origin)
+
+        return disc_coverage(target, to_screen, shape, field.top + top, field.left + left)
+
+    return render
 
 
 def _on_screen(

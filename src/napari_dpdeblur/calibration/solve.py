@@ -12,12 +12,13 @@ terms are one, of pictures filtered by sqrt(1 + l4 |omega|^2), because filters c
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from napari_dpdeblur.calibration.kernel_problem import KernelProblem
+from napari_dpdeblur.calibration.refine import tile_stretches
 from napari_dpdeblur.calibration.solve_settings import SolveSettings
 from napari_dpdeblur.calibration.tiles import Evidence, Tiles
 from napari_dpdeblur.errors import CalibrationError
@@ -60,15 +61,28 @@ def solve_kernels(
         )
     for start in range(0, len(todo), CHUNK_TILES):
         chunk = todo[start : start + CHUNK_TILES]
-        problem = KernelProblem.of(tiles, chunk, settings)
         with torch.no_grad():
-            found = problem.minimise(settings.iterations, check)
+            problem, found = _solve_chunk(tiles, chunk, settings, check)
             residual[chunk] = problem.residual(found).numpy()
         kernels[chunk] = found.numpy()
         yield start + len(chunk), len(todo)
     filled = fill_from_neighbours(kernels, tiles.solvable, settings.rows, settings.cols)
     picture = tiles.joined(residual, layout)
     return Solution(filled, picture, tiles.noise, tiles.solvable)
+
+
+def _solve_chunk(
+    tiles: Tiles, chunk: np.ndarray, settings: SolveSettings, check: Callable[[], None]
+) -> tuple[KernelProblem, torch.Tensor]:
+    """Kernels (n, 2, K, K) of some tiles: roughly, then with the place of the screen refined."""
+    problem = KernelProblem.of(tiles, chunk, settings)
+    if tiles.render is None or settings.rough_iterations == 0:
+        return problem, problem.minimise(settings.iterations, check)
+    rough = problem.minimise(settings.rough_iterations, check)
+    for tile, stretch in zip(chunk, tile_stretches(problem, rough), strict=True):
+        tiles.render_again(tile, stretch)
+    problem = replace(KernelProblem.of(tiles, chunk, settings), start=rough)
+    return problem, problem.minimise(settings.iterations, check)
 
 
 def fill_from_neighbours(

@@ -14,6 +14,9 @@ class SolveSettings(BaseModel):
     cols: int = Field(8, ge=1, le=64, description="tiles from left to right")
     kernel_px: int = Field(61, ge=5, le=151, description="height and width of a kernel, odd")
     iterations: int = Field(120, ge=1, description="steps of the accelerated projected gradient")
+    rough_iterations: int = Field(
+        60, ge=0, description="steps before the place of the screen is refined; 0: do not"
+    )
     smoothness: float = Field(
         15.0, ge=0, description="l1, relative to noise and size of the kernels"
     )

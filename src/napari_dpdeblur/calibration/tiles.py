@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import cv2
@@ -17,6 +18,9 @@ FILTER_REACH_PX = 32
 # Third differences along x see noise and hardly anything of a blurred picture.
 NOISE_FILTER = np.array([[1.0, -3.0, 3.0, -1.0]], np.float32) / np.float32(np.sqrt(20.0))
 
+Warp = Callable[[np.ndarray], np.ndarray]
+Render = Callable[[Warp, tuple[int, int], int, int], np.ndarray]
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -24,11 +28,14 @@ class Evidence:
 
     ``latent`` (H + 2m, W + 2m): coverage by discs, with a margin of half a kernel; ``views``
     (2, H, W): captures, 0 = black screen, 1 = white screen; ``valid`` (H, W): pixels to use.
+    ``render(warp, shape, top, left)`` gives the latent picture of a window that starts at a pixel
+    of the field, after points (x, y) of the field have been moved by ``warp``.
     """
 
     latent: np.ndarray
     views: np.ndarray
     valid: np.ndarray
+    render: Render | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +47,9 @@ class Tiles:
     weight: np.ndarray  # (P, 2, h, w)
     noise: np.ndarray  # (P,)
     solvable: np.ndarray  # (P,)
+    corners: list[tuple[int, int]]  # top and left of each tile
+    gradient: float = 0.0
+    render: Render | None = None
 
     @classmethod
     def of(cls, evidence: Evidence, layout: TileLayout, settings: SolveSettings) -> Tiles:
@@ -57,7 +67,35 @@ class Tiles:
         tile_views = np.stack(cuts[:2], axis=1)
         noise = _noise_level(tile_views, weight)
         solvable = _solvable(evidence, layout, window, inside, own, settings)
-        return cls(latent_tiles, tile_views, weight, noise, solvable)
+        corners = [(rows.start, cols.start) for rows, cols in _slices(layout)]
+        return cls(
+            latent_tiles,
+            tile_views,
+            weight,
+            noise,
+            solvable,
+            corners,
+            settings.gradient,
+            evidence.render,
+        )
+
+    def render_again(self, tile: int, stretch: np.ndarray) -> None:
+        """Replace the latent picture of a tile by one that is stretched around its middle.
+
+        ``stretch`` (2, 2): displacement (x, y) in pixels per pixel from the middle.
+        """
+        if self.render is None:
+            return
+        (top, left), (height, width) = self.corners[tile], self.views.shape[-2:]
+        margin = (self.latent.shape[-2] - height) // 2
+        middle = np.array([left + (width - 1) / 2, top + (height - 1) / 2])
+
+        def warp(points: np.ndarray) -> np.ndarray:
+            return np.asarray(points + (points - middle) @ stretch.T)
+
+        shape = (height + 2 * margin, width + 2 * margin)
+        latent = self.render(warp, shape, top - margin, left - margin)
+        self.latent[tile] = _emphasised(latent, self.gradient) if self.gradient else latent
 
     def joined(self, tiles: np.ndarray, layout: TileLayout) -> np.ndarray:
         """Tiles (P, 2, h, w) back in one picture (2, H, W)."""
