@@ -1,0 +1,55 @@
+"""A slider and a number field for one value; both work with the keyboard."""
+
+from __future__ import annotations
+
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtWidgets import QDoubleSpinBox, QHBoxLayout, QSlider, QWidget
+
+STEPS = 100  # per unit
+SINGLE_STEP, PAGE_STEP = 2, 20  # of a key
+
+
+class ValueSlider(QWidget):
+    """``name`` is the object name; the parts are called ``name_slider`` and ``name_box``."""
+
+    valueChanged = Signal(float)
+
+    def __init__(self, name: str, tip: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.slider = QSlider(Qt.Orientation.Horizontal, objectName=f"{name}_slider")
+        self.slider.setSingleStep(SINGLE_STEP)
+        self.slider.setPageStep(PAGE_STEP)
+        self.box = QDoubleSpinBox(objectName=f"{name}_box", decimals=2)
+        self.box.setSingleStep(SINGLE_STEP / STEPS)
+        self.box.setKeyboardTracking(False)
+        self.box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
+        self.box.setFixedWidth(self.box.fontMetrics().horizontalAdvance("-00.00") + 16)
+        for part in (self, self.slider, self.box):
+            part.setToolTip(tip)
+        self.setFocusProxy(self.slider)
+        self.slider.valueChanged.connect(lambda steps: self.box.setValue(steps / STEPS))
+        self.box.valueChanged.connect(self._on_box)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.slider, 1)
+        layout.addWidget(self.box)
+
+    def setRange(self, lowest: float, highest: float) -> None:
+        """Smallest and largest value."""
+        self.box.setRange(lowest, highest)
+        self.slider.setRange(round(lowest * STEPS), round(highest * STEPS))
+
+    def value(self) -> float:
+        """The value, to two digits."""
+        return self.box.value()
+
+    def setValue(self, value: float) -> None:
+        """Change the value; ``valueChanged`` follows when it is another one."""
+        self.box.setValue(value)
+
+    def _on_box(self, value: float) -> None:
+        self.slider.blockSignals(True)
+        self.slider.setValue(round(value * STEPS))
+        self.slider.blockSignals(False)
+        self.valueChanged.emit(value)

@@ -1,0 +1,246 @@
+"""The live refocused picture: rendered in a thread, small while a slider moves, then in full."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from qtpy.QtCore import QObject, QTimer, Signal
+
+from napari_dpdeblur.results.aperture import (
+    Aperture,
+    calibrated_aperture,
+    equivalent_radius_px,
+    round_aperture,
+)
+from napari_dpdeblur.results.refocus import Refocuser, Shot, preview_reduction
+from napari_dpdeblur.viewer.find import layer_of
+from napari_dpdeblur.viewer.inspect_source import MpiSource
+from napari_dpdeblur.viewer.inspect_stage import REFOCUSED
+from napari_dpdeblur.viewer.inspect_thread import LatestWorker, Superseder
+from napari_dpdeblur.viewer.layers import LayerData, picture_layer
+from napari_dpdeblur.viewer.show import put_layers
+
+SWING_MS = 180
+REST_MS = 250  # without a change for so long, the picture is rendered in full
+SLOW_FRAME_S, FAST_FRAME_S = 0.25, 0.07  # a preview out of these limits changes its size
+SMALLER = 2  # factor between the two sizes of previews
+
+
+@dataclass(frozen=True)
+class Lens:
+    """Calibrated kernels, or a disc of ``radius_px`` at defocus scale 1."""
+
+    is_calibrated: bool
+    radius_px: float
+
+    def aperture(self, source: MpiSource) -> Aperture:
+        """The kernels for a multiplane image; CalibrationError when they do not fit."""
+        if self.is_calibrated and source.calibration is not None:
+            return calibrated_aperture(source.calibration, source.shape, source.crop)
+        return round_aperture(source.shape, self.radius_px, _left_side(source))
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A rendered shot, (C, H, W) linear; ``is_full`` when it is more than a preview."""
+
+    shot: Shot
+    image: np.ndarray
+    is_full: bool
+    rendered_px: tuple[int, int]
+    seconds: float
+
+
+class Engines:
+    """Renderers of one source and one lens, made when needed; used by one thread at a time."""
+
+    def __init__(self, source: MpiSource, lens: Lens) -> None:
+        self.source, self.lens = source, lens
+        self._aperture: Aperture | None = None
+        self._made: dict[int, Refocuser] = {}
+
+    def __call__(self, reduction: int) -> Refocuser:
+        """The renderer for pictures reduced by this factor."""
+        if self._aperture is None:
+            self._aperture = self.lens.aperture(self.source)
+        if reduction not in self._made:
+            self._made[reduction] = self._make(reduction)
+        return self._made[reduction]
+
+    def _make(self, reduction: int) -> Refocuser:
+        larger = self._made.get(reduction // SMALLER)
+        if reduction > 2 and reduction % SMALLER == 0 and larger is not None:
+            return larger.smaller(SMALLER)
+        stack = self.source.stack
+        return Refocuser(stack.color, stack.alpha, stack.defocus_scales, self._aperture, reduction)
+
+    def picture(self, shot: Shot, reduction: int, superseded: Superseder) -> Picture:
+        """Render a shot and bring it to full size."""
+        engine = self(reduction)
+        start = time.perf_counter()
+        image = engine.render(shot, superseded)
+        seconds = time.perf_counter() - start
+        whole = _enlarged(image, reduction, self.source.shape)
+        return Picture(shot, whole, reduction == 1, engine.shape, seconds)
+
+
+class RefocusView(QObject):
+    """Keeps the layer "refocused" of a viewer up to date with what is asked for."""
+
+    shown = Signal(object)
+    failed = Signal(str)
+
+    def __init__(self, viewer: Any, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._viewer = viewer
+        self._worker = LatestWorker(self)
+        self._worker.done.connect(self._show)
+        self._worker.failed.connect(lambda _, text: self.failed.emit(text))
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST_MS)
+        self._rest.timeout.connect(self._render_full)
+        self._swing = QTimer(self)
+        self._swing.setInterval(SWING_MS)
+        self._swing.timeout.connect(self._swing_on)
+        self._is_slow = False
+        self._shots: tuple[Shot, ...] = ()
+        self._frames: list[LayerData] = []
+        self._step = 0
+        self.engines: Engines | None = None
+        self.picture: Picture | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a newer picture is on its way."""
+        return self._worker.is_busy or self._rest.isActive()
+
+    def set_scene(self, source: MpiSource | None, lens: Lens) -> None:
+        """Take another multiplane image or lens; the picture comes with the next request."""
+        now = self.engines
+        if source is None:
+            self.cancel()
+            self.engines, self.picture, self._frames = None, None, []
+        elif now is None or now.source is not source or now.lens != lens:
+            self.cancel()
+            self.engines = Engines(source, lens)
+
+    def request(self, *shots: Shot) -> None:
+        """Show a preview of a shot soon, and the full picture when no other is asked for.
+
+        Several shots are shown in turn, to and fro.
+        """
+        if self.engines is None:
+            return
+        self._shots = shots
+        self._submit(self._preview_reduction(), gives_way=False)
+        self._rest.start()
+
+    def cancel(self) -> None:
+        """Forget everything that was asked for; the picture stays as it is."""
+        self._rest.stop()
+        self._swing.stop()
+        self._worker.drop()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._rest.stop()
+        self._worker.stop()
+
+    def _preview_reduction(self) -> int:
+        usual = preview_reduction(self.engines.source.shape)
+        return SMALLER * usual if self._is_slow else usual
+
+    def _render_full(self) -> None:
+        if self._worker.is_busy:  # the last preview is still to come
+            self._rest.start()
+        elif self.engines is not None and self._preview_reduction() > 1:
+            self._submit(1, gives_way=True)
+
+    def _submit(self, reduction: int, gives_way: bool) -> None:
+        engines, shots = self.engines, self._shots
+
+        def work(superseded: Superseder) -> list[tuple[Picture, LayerData]]:
+            pictures = [engines.picture(shot, reduction, superseded) for shot in shots]
+            return [(picture, refocused_layer(engines.source, picture)) for picture in pictures]
+
+        self._worker.submit(work, engines, gives_way)
+
+    def _show(self, engines: Engines, results: list[tuple[Picture, LayerData]]) -> None:
+        if engines is not self.engines or engines.source.layer not in self._viewer.layers:
+            return
+        self.picture = results[0][0]
+        self._frames = [data for _, data in results]
+        self._step = self._step if len(results) > 1 else 0
+        self._show_frame(self._frames[min(self._step, len(self._frames) - 1)])
+        if len(results) > 1 and not self._swing.isActive():
+            self._swing.start()
+        elif len(results) == 1:
+            self._swing.stop()
+        self._adapt(self.picture)
+        self.shown.emit(self.picture)
+
+    def _swing_on(self) -> None:
+        """The next frame to and fro: 0, 1, 2, 1, 0, ..."""
+        period = max(2 * len(self._frames) - 2, 1)
+        self._step = (self._step + 1) % period
+        is_there = layer_of(self._viewer, self.engines.source.group, REFOCUSED) is not None
+        if is_there and self._frames:
+            self._show_frame(self._frames[min(self._step, period - self._step)])
+        else:
+            self._swing.stop()
+
+    def _show_frame(self, data: LayerData) -> None:
+        """Bring new data into the layer, which is made when it is not there."""
+        layer = layer_of(self._viewer, self.engines.source.group, REFOCUSED)
+        if layer is not None and layer.data.shape == data[0].shape:
+            layer.data = data[0]
+            layer.metadata = data[1]["metadata"]
+        else:
+            put_layers(self._viewer, [data])
+
+    def _adapt(self, picture: Picture) -> None:
+        """Make previews smaller where they are slow: in colour, on a busy machine."""
+        if not picture.is_full:
+            self._is_slow = picture.seconds > (FAST_FRAME_S if self._is_slow else SLOW_FRAME_S)
+
+
+def refocused_layer(source: MpiSource, picture: Picture) -> LayerData:
+    """The picture as a layer that lies over the multiplane image."""
+    known = {"shot": picture.shot, "is_full": picture.is_full}
+    placed = source.placed()
+    return picture_layer(picture.image, source.group, REFOCUSED, placed, source.white, known)
+
+
+def default_radius_px(source: MpiSource) -> float | None:
+    """The disc that spreads light as the calibrated lens does; None without a calibration."""
+    return None if source.calibration is None else equivalent_radius_px(source.calibration)
+
+
+def focus_range(source: MpiSource) -> tuple[float, float]:
+    """Planes in focus worth a visit: from before the captured focus to behind the scene."""
+    farthest = float(np.max(source.stack.defocus_scales))
+    return -0.25 * farthest, 1.25 * farthest
+
+
+def _left_side(source: MpiSource) -> int:
+    """On which side of the aperture the left view looks through it: -1 left, 1 right."""
+    if source.calibration is None:
+        return -1
+    kernels = source.calibration.kernels
+    offset = np.arange(kernels.shape[-1]) - kernels.shape[-1] // 2
+    left, right = (kernels.mean(axis=0).sum(axis=1) * offset).sum(axis=-1)
+    return -1 if left <= right else 1
+
+
+def _enlarged(image: np.ndarray, factor: int, shape: tuple[int, int]) -> np.ndarray:
+    """A preview (C, h, w) at the size of the whole picture."""
+    if factor == 1:
+        return image
+    size = (image.shape[2] * factor, image.shape[1] * factor)
+    planes = [cv2.resize(plane, size, interpolation=cv2.INTER_LINEAR) for plane in image]
+    return np.stack(planes)[:, : shape[0], : shape[1]]

@@ -1,0 +1,62 @@
+"""A small plot of how much each layer contributes under the cursor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyqtgraph
+from qtpy.QtWidgets import QVBoxLayout, QWidget
+
+BAR_COLOR = "#5aa9e6"
+MEAN_COLOR = "#ffb454"
+HEIGHT_PX = 150
+BAR_SHARE = 0.8
+
+
+class WeightsPlot(QWidget):
+    """Bars over the defocus scales of the layers; a line at their weighted mean."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("inspect_weights")
+        self.setToolTip(
+            "How much each layer contributes to the pixel under the cursor. One high bar is a "
+            "clear depth; several bars are an edge or an uncertain place."
+        )
+        self.setFixedHeight(HEIGHT_PX)
+        self._plot = pyqtgraph.PlotWidget(background=None)
+        self._plot.setMouseEnabled(x=False, y=False)
+        self._plot.setMenuEnabled(False)
+        self._plot.hideButtons()
+        self._plot.setYRange(0.0, 1.0, padding=0.02)
+        self._plot.setLabel("bottom", "defocus scale")
+        self._plot.setLabel("left", "weight")
+        self._bars = pyqtgraph.BarGraphItem(x=[0.0], height=[0.0], width=0.0, brush=BAR_COLOR)
+        self._mean = pyqtgraph.InfiniteLine(pen=pyqtgraph.mkPen(MEAN_COLOR, width=2))
+        self._plot.addItem(self._bars)
+        self._plot.addItem(self._mean)
+        self._mean.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._plot)
+        self.scales, self.weights = np.zeros(0), np.zeros(0)
+
+    def set_scales(self, scales: np.ndarray) -> None:
+        """The defocus scales (L,) of the layers."""
+        self.scales = np.asarray(scales, float)
+        step = float(np.abs(np.diff(self.scales)).min()) if len(self.scales) > 1 else 0.1
+        self._bars.setOpts(x=self.scales, width=BAR_SHARE * step)
+        self._plot.setXRange(self.scales.min() - step, self.scales.max() + step, padding=0.0)
+        self.clear()
+
+    def show_weights(self, weights: np.ndarray) -> None:
+        """The weights (L,) at one pixel."""
+        self.weights = np.asarray(weights, float)
+        self._bars.setOpts(height=self.weights)
+        self._mean.setValue(float((self.weights * self.scales).sum()))
+        self._mean.show()
+
+    def clear(self) -> None:
+        """Nothing under the cursor."""
+        self.weights = np.zeros(len(self.scales))
+        self._bars.setOpts(height=self.weights)
+        self._mean.hide()
