@@ -125,29 +125,39 @@ def test_a_multiplane_image_as_pages(saved_model, tmp_path):
     np.testing.assert_allclose(scales, np.linspace(1.4, 0.1, 4))
 
 
-@pytest.mark.parametrize(
-    ("kind", "of", "message"),
-    [
-        ("image", DEFOCUS_MAP, "scene defocus map is not an image; choose the writer for its kind"),
-        ("image", MPI, "scene MPI is not an image"),
-        ("defocus", ALL_IN_FOCUS, "scene all-in-focus is not a defocus map; choose the one for im"),
-        ("mpi", ALL_IN_FOCUS, "scene all-in-focus is not a multiplane image"),
-    ],
-)
-def test_the_wrong_writer_says_so(saved_model, tmp_path, kind, of, message):
-    with pytest.raises(ResultError, match=message):
-        save(layer(saved_model, of), tmp_path / "x.tif", kind)
+@pytest.mark.parametrize("kind", ["image", "defocus", "mpi"])
+def test_a_layer_is_written_as_what_it_is_whatever_was_chosen(saved_model, tmp_path, kind):
+    defocus = layer(saved_model, DEFOCUS_MAP)
+    save(defocus, tmp_path / "map.tif", kind)
+    np.testing.assert_array_equal(tifffile.imread(tmp_path / "map.tif"), defocus.data)
+    save(layer(saved_model, MPI), tmp_path / "layers.tif", kind)
+    assert len(read_mpi(tmp_path / "layers.tif")[2]) == 4
+
+
+def test_a_multiplane_image_is_no_png(saved_model, tmp_path):
+    with pytest.raises(ResultError, match=r"x\.png cannot hold the layers; choose .* \.tif or"):
+        save(layer(saved_model, MPI), tmp_path / "x.png", "mpi")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_layers_of_others_are_not_written(saved_model, tmp_path):
-    other = saved_model.add_image(np.zeros((4, 5)), name="theirs")
-    with pytest.raises(
-        ResultError, match="theirs was not made by this plugin; save it with napari"
+def test_colours_without_their_linear_values_are_not_written(viewer_model, make_record, tmp_path):
+    image, *_ = put_layers(viewer_model, run_layers(make_record(channels=3)))
+    del image.metadata["dpdeblur"]["linear"]
+    with pytest.raises(ResultError, match="scene all-in-focus keeps no linear values; save it"):
+        save(image, tmp_path / "x.png", "image")
+
+
+def test_layers_of_others_are_written_as_napari_would(saved_model, tmp_path):
+    pixels = np.arange(20, dtype=np.uint8).reshape(4, 5)
+    other = saved_model.add_image(pixels, name="theirs")
+    for write_it in (
+        lambda path: save(other, path, "image"),
+        lambda path: other.save(str(path)),
     ):
-        save(other, tmp_path / "x.png", "image")
-    # Without a choice, napari takes its own writer.
-    assert other.save(str(tmp_path / "y.png")) == [str(tmp_path / "y.png")]
+        path = tmp_path / "theirs.png"
+        assert write_it(path) == [str(path)]
+        np.testing.assert_array_equal(cv2.imread(str(path), cv2.IMREAD_UNCHANGED), pixels)
+        path.unlink()
 
 
 @pytest.fixture

@@ -53,12 +53,20 @@ def watch(viewer: Any) -> None:
 
 
 def _decorate(viewer: Any, layer: Layer) -> None:
+    if "mpi" in info(layer):
+        _name_axes(viewer, layer)
     if "unit" not in info(layer):
         return
     if hasattr(layer, "colorbar"):  # napari 0.7 and newer
         layer.colorbar.visible = True
     layer.events.visible.connect(lambda event: _label_bars(viewer))
     _label_bars(viewer)
+
+
+def _name_axes(viewer: Any, layer: Layer) -> None:
+    """Name the slider of a multiplane image; napari takes names from layers since 0.6."""
+    if viewer.dims.ndim == layer.ndim and viewer.dims.axis_labels != layer.axis_labels:
+        viewer.dims.axis_labels = layer.axis_labels
 
 
 def _label_bars(viewer: Any) -> None:

@@ -18,7 +18,6 @@ from napari_dpdeblur.results import export
 from napari_dpdeblur.results import write_run as write_run_folder
 from napari_dpdeblur.viewer.layers import (
     ALL_IN_FOCUS,
-    DEFOCUS_MAP,
     PLACEMENT,
     LayerData,
     info,
@@ -43,35 +42,43 @@ def write_run(path: str, layers: Iterable[LayerData]) -> list[str]:
     return [str(write_run_folder(record, Path(path)))]
 
 
-def write_image(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
-    """Write a picture with the sRGB curve as 16-bit PNG or TIFF.
+def write_layer(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
+    """Write one layer by its kind: picture, defocus map or multiplane image.
 
-    The upper contrast limit becomes white.
+    Whatever the dialog offered, a layer is written as what it is, and one of somebody else as
+    napari would: several versions of napari choose a writer by the suffix alone.
     """
-    layer = _ours(data, attributes)
-    is_picture = info(layer).get("linear") is not None or np.ndim(data) == 2
-    if not is_picture or "unit" in info(layer):
-        raise _wrong_writer(attributes, "an image", "the writer for its kind")
+    layer = _layer(data, attributes)
+    known = info(layer)
+    if not known:
+        return _written_by_napari(path, data, attributes)
+    if "mpi" in known:
+        stack = known["mpi"]
+        arrays = (stack.color, stack.alpha, stack.defocus_scales)
+        return [str(export.write_layer_stack(Path(path), *arrays))]
+    if "unit" in known:
+        limits = tuple(float(limit) for limit in attributes["contrast_limits"])
+        return [str(export.write_defocus(Path(path), np.asarray(data), limits))]
+    return [str(_write_picture(path, layer, attributes))]
+
+
+def _write_picture(path: str, layer: Any, attributes: dict[str, Any]) -> Path:
+    """The upper contrast limit becomes white, except that of colours, which have none."""
+    if np.ndim(layer.data) != 2 and info(layer).get("linear") is None:
+        raise ResultError(
+            f"The layer {attributes.get('name')} keeps no linear values; "
+            "save it with napari's own writer."
+        )
     image = linear_image(layer)
     white = float(attributes["contrast_limits"][1]) if image.shape[0] == 1 else None
-    return [str(export.write_picture(Path(path), image, white))]
+    return export.write_picture(Path(path), image, white)
 
 
-def write_defocus(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
-    """Write a defocus map: its values as TIFF, or the colours of the contrast limits as PNG."""
-    if "unit" not in info(_ours(data, attributes)):
-        raise _wrong_writer(attributes, f"a {DEFOCUS_MAP}", "the one for images")
-    low, high = (float(limit) for limit in attributes["contrast_limits"])
-    return [str(export.write_defocus(Path(path), np.asarray(data), (low, high)))]
+def _written_by_napari(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
+    from napari_builtins.io import napari_write_image
 
-
-def write_mpi(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
-    """Write a multiplane image: linear RGBA pages, back to front."""
-    stack = info(_ours(data, attributes)).get("mpi")
-    if stack is None:
-        raise _wrong_writer(attributes, "a multiplane image", "the one for images")
-    written = export.write_layer_stack(Path(path), stack.color, stack.alpha, stack.defocus_scales)
-    return [str(written)]
+    written = napari_write_image(path, data, attributes)
+    return [] if written is None else [written]
 
 
 def _layer(data: Any, attributes: dict[str, Any]) -> Any:
@@ -91,18 +98,3 @@ def _placed_provenance(provenance: dict[str, Any], layers: list[Any]) -> dict[st
 
 def _is_result(layer: Any) -> bool:
     return "defocus_scales" in info(layer)
-
-
-def _ours(data: Any, attributes: dict[str, Any]) -> Any:
-    layer = _layer(data, attributes)
-    if not info(layer):
-        raise ResultError(
-            f"The layer {attributes.get('name')} was not made by this plugin; "
-            "save it with napari's own writer."
-        )
-    return layer
-
-
-def _wrong_writer(attributes: dict[str, Any], wanted: str, remedy: str) -> ResultError:
-    name = attributes.get("name")
-    return ResultError(f"The layer {name} is not {wanted}; choose {remedy} in the save dialog.")
