@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 
 from napari_dpdeblur.calibration.blobs import Blobs
 
-NEIGHBOURS = ((1, 0), (0, 1), (-1, 0), (0, -1))
+MOVES = np.array([(1, 0), (0, 1), (-1, 0), (0, -1)])
 TOLERANCE = 0.28  # of a step
 MEMORY = 0.6  # how much of the old step is kept when the next one is measured
 SEEDS = 12
@@ -52,14 +52,15 @@ def _walk(
     while queue:
         here, local = queue.popleft()
         start = centres[place[here]]
-        for move in NEIGHBOURS:
-            axis = 0 if move[0] else 1
-            step = local[axis] * move[axis]
-            distance, blob = tree.query(start + step)
+        moves = MOVES @ local
+        distances, blobs = tree.query(start + moves)
+        near = distances <= TOLERANCE * np.hypot(*moves.T)
+        for move, blob in zip(MOVES[near].tolist(), blobs[near].tolist(), strict=True):
             there = (here[0] + move[0], here[1] + move[1])
-            if distance > TOLERANCE * np.hypot(*step) or there in place or blob in owner:
+            if there in place or blob in owner:
                 continue
-            place[there], owner[int(blob)] = int(blob), there
+            place[there], owner[blob] = blob, there
+            axis = 0 if move[0] else 1
             adapted = local.copy()
             adapted[axis] = MEMORY * local[axis] + (1 - MEMORY) * move[axis] * (
                 centres[blob] - start
