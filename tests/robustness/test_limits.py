@@ -203,3 +203,12 @@ def test_a_deeply_nested_header_is_refused(tmp_path: Path) -> None:
         archive.writestr("header.json", 200_000 * "[")
     with pytest.raises(CalibrationError, match=r"has a damaged header\.json"):
         load_calibration(path)
+
+
+def test_a_chunk_longer_than_the_file_is_not_believed(tmp_path: Path) -> None:
+    """The decoder itself would ask for half a gigabyte here."""
+    content = bytearray(png_of(16, 12, bytes(33 * 12)))
+    content[33:37] = (500_000_000).to_bytes(4, "big")
+    (tmp_path / "a.png").write_bytes(content)
+    with pytest.raises(CaptureError, match="is damaged or truncated"):
+        read_image(tmp_path / "a.png")

@@ -23,7 +23,7 @@ HEADER_BYTES = 1 << 18
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _PNG_PALETTE = 3
-_PNG_TRAILER_BYTES = 64
+_PNG_ANIMATION = b"acTL"
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
@@ -131,11 +131,29 @@ def _decode(path: Path, header: ImageHeader) -> np.ndarray | None:
         data = np.frombuffer(read_regular(path, MAX_BYTES), np.uint8)
     except OSError as error:
         raise CaptureError(f"{path} cannot be read: {error.strerror or error}.") from error
-    if header.kind == "PNG" and b"IEND" not in data[-_PNG_TRAILER_BYTES:].tobytes():
+    return decode(data, header.kind)
+
+
+def decode(data: np.ndarray, kind: str) -> np.ndarray | None:
+    """Pixels of a PNG or JPEG in memory; None when it is damaged."""
+    if kind == "PNG" and not _is_whole_png(data.data):
         return None
-    if header.kind == "JPEG" and data.tobytes().count(b"\xff\xda") > MAX_JPEG_SCANS:
+    if kind == "JPEG" and data.tobytes().count(b"\xff\xda") > MAX_JPEG_SCANS:
         return None
     try:
         return cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
     except cv2.error:
         return None
+
+
+def _is_whole_png(data: memoryview) -> bool:
+    """Whether all chunks lie inside the file, up to the last one; the decoder trusts lengths."""
+    position = len(_PNG_SIGNATURE)
+    while position + 12 <= len(data):
+        length, kind = struct.unpack(">I4s", data[position : position + 8])
+        position += 12 + length
+        if kind == b"IEND":
+            return bool(position <= len(data))
+        if kind == _PNG_ANIMATION:
+            return False
+    return False

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from napari_dpdeblur.files import leftovers
+
 
 @contextmanager
 def atomic_file(path: Path, overwrite: bool = True) -> Iterator[Path]:
@@ -19,8 +21,9 @@ def atomic_file(path: Path, overwrite: bool = True) -> Iterator[Path]:
     path = Path(os.path.abspath(path))
     if not overwrite and path.exists():
         raise FileExistsError(17, "File exists", str(path))
+    leftovers.clear(path)
     # The suffix stays at the end: writers choose the format by it.
-    beside = path.with_name(f".{path.stem[:80]}.{secrets.token_hex(6)}.partial{path.suffix}")
+    beside = path.with_name(f"{leftovers.prefix(path)}{secrets.token_hex(6)}{path.suffix}")
     try:
         yield beside
         sync_file(beside)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.errors import FitError
-from napari_dpdeblur.files import atomic_file, open_regular
+from napari_dpdeblur.files import atomic_file, leftovers, open_regular
 from napari_dpdeblur.files.archive import DAMAGED, check_stored_members, read_array, write_stored
 from napari_dpdeblur.files.plain import parse_json
 
@@ -94,6 +94,7 @@ class Checkpoint:
     def remove(self) -> None:
         """Delete the file after the fit has ended well."""
         self.path.unlink(missing_ok=True)
+        leftovers.clear(self.path)
 
 
 def _array(tensor: Tensor) -> np.ndarray:

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.files import leftovers
 from napari_dpdeblur.files.atomic import sync_file, sync_folder
 from napari_dpdeblur.files.exchange import exchanged
-from napari_dpdeblur.results import leftovers
 
 
 def check_output_folder(folder: Path, overwrite: bool, known_files: Collection[str]) -> None:
@@ -47,6 +47,7 @@ def atomic_folder(folder: Path, overwrite: bool, known_files: Collection[str]) -
     that a killed process could not remove is removed by the next writer of the same folder.
     """
     folder = Path(os.path.abspath(folder))
+    leftovers.restore(folder)
     leftovers.clear(folder)
     check_output_folder(folder, overwrite, known_files)
     try:

@@ -1,4 +1,4 @@
-"""What a killed process leaves beside a folder that it was writing, and how it goes away."""
+"""What a killed process leaves beside the file or folder it was writing, and how it goes away."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import platform
 import re
 import shutil
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,9 +17,9 @@ NAME_LENGTH = 80
 _OWNER = re.compile(r"(.*)\.(\d+)-[^-]*")
 
 
-def prefix(folder: Path) -> str:
-    """How the names of unfinished siblings of a folder begin: they tell who writes them."""
-    return f"{_start(folder)}.partial-{_host()}.{os.getpid()}-"
+def prefix(path: Path) -> str:
+    """How the names of unfinished siblings of a file or folder begin: they tell who writes."""
+    return f"{_start(path)}.partial-{_host()}.{os.getpid()}-"
 
 
 def retired_prefix(folder: Path) -> str:
@@ -28,30 +27,40 @@ def retired_prefix(folder: Path) -> str:
     return f"{_start(folder)}.old-"
 
 
-def clear(folder: Path) -> None:
-    """Bring back content that was retired but never replaced; remove what is unfinished."""
+def restore(folder: Path) -> None:
+    """Bring back content that was retired but never replaced."""
     with suppress(OSError):
         for retired in _siblings(folder, retired_prefix(folder)):
             previous = retired / folder.name
             if previous.exists() and not folder.exists():
                 previous.rename(folder)
                 retired.rmdir()
-        for partial in _siblings(folder, f"{_start(folder)}.partial-"):
-            if _is_abandoned(partial):
+
+
+def clear(path: Path) -> None:
+    """Remove unfinished siblings that nobody writes any more."""
+    with suppress(OSError):
+        for partial in _siblings(path, f"{_start(path)}.partial-"):
+            if not _is_abandoned(partial):
+                continue
+            if partial.is_dir():
                 shutil.rmtree(partial, ignore_errors=True)
+            else:
+                partial.unlink(missing_ok=True)
 
 
-def _start(folder: Path) -> str:
-    return f".{folder.name[:NAME_LENGTH]}"
+def _start(path: Path) -> str:
+    return f".{path.name[:NAME_LENGTH]}"
 
 
 def _host() -> str:
     return re.sub(r"[^\w]", "_", platform.node())[:40]
 
 
-def _siblings(folder: Path, start: str) -> Iterator[Path]:
-    if folder.parent.is_dir():
-        yield from [path for path in folder.parent.iterdir() if path.name.startswith(start)]
+def _siblings(path: Path, start: str) -> list[Path]:
+    if not path.parent.is_dir():
+        return []
+    return [other for other in path.parent.iterdir() if other.name.startswith(start)]
 
 
 def _is_abandoned(partial: Path) -> bool:

@@ -1,0 +1,161 @@
+"""kill -9 at random moments of fits and saves.
+
+    python benchmarks/robustness_kill.py [--moments 200] [--seed 0] [--json]
+
+A small capture is fitted and saved by a child process, which is killed: in one half of the cases
+after a random time, in the other half right before a random operation on the disk. In every
+second case an earlier result is being overwritten. Afterwards the run folder must be absent or
+complete, the fit must resume, and the result must equal that of a fit that nobody killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # forked children have no threads of OpenMP
+
+import robustness_scene as scenes
+from napari_dpdeblur.results import RunRecord, read_run
+from robustness_scene import Scene
+
+
+@dataclass
+class Outcome:
+    """What was found after all kills."""
+
+    moments: int = 0
+    died: int = 0
+    absent: int = 0
+    complete: int = 0
+    checkpoint_left: int = 0
+    largest_difference: float = 0.0
+    broken: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The run that nobody killed: result, time, operations on the disk."""
+
+    record: RunRecord
+    earlier: RunRecord
+    time_s: float
+    events: int
+
+
+def reference_of(scene: Scene, scratch: Path) -> Reference:
+    """Fit twice without killing: once as the earlier result, with other settings."""
+    folder, log = scratch / "reference" / "run", scratch / "events"
+    start = time.monotonic()
+    child = scenes.in_child(
+        lambda: scenes.fit_and_save(scene, folder),
+        lambda: scenes.count_events(folder.parent, log),
+    )
+    if scenes.ended(child) != 0:
+        raise SystemExit("the fit without a kill failed")
+    time_s = time.monotonic() - start
+    other = Scene(scene.capture, scene.calibration, scene.settings.changed(layers=3))
+    earlier = scratch / "earlier"
+    if scenes.ended(scenes.in_child(lambda: scenes.fit_and_save(other, earlier))) != 0:
+        raise SystemExit("the fit without a kill failed")
+    return Reference(read_run(folder), read_run(earlier), time_s, log.stat().st_size)
+
+
+def kill_once(scene: Scene, reference: Reference, scratch: Path, seed: str, seen: Outcome) -> None:
+    """One kill, one look at the folder, one resumed fit."""
+    choose = random.Random(seed)
+    case = scratch / f"case-{seen.moments}"
+    folder = case / "run"
+    overwrite = seen.moments % 4 >= 2
+    if overwrite:
+        shutil.copytree(scratch / "earlier", folder)
+    seen.moments += 1
+    if seen.moments % 2:
+        child = scenes.in_child(lambda: scenes.fit_and_save(scene, folder, overwrite))
+        time.sleep(choose.uniform(0, reference.time_s))
+        os.kill(child, signal.SIGKILL)
+    else:
+        event = choose.randint(1, reference.events)
+        child = scenes.in_child(
+            lambda: scenes.fit_and_save(scene, folder, overwrite),
+            lambda: scenes.die_at_event(event, case),
+        )
+    seen.died += scenes.ended(child) == -signal.SIGKILL
+    _look(folder, reference, overwrite, seen)
+    _resume(scene, folder, reference, seen)
+    shutil.rmtree(case, ignore_errors=True)
+
+
+def _look(folder: Path, reference: Reference, overwrite: bool, seen: Outcome) -> None:
+    """Absent, the earlier result, or the new one: nothing in between."""
+    record = scenes.found_run(folder)
+    seen.checkpoint_left += folder.with_name("run.checkpoint").exists()
+    if record is None:
+        seen.absent += 1
+        if overwrite:
+            seen.broken.append(f"{folder.parent.name}: the earlier result is gone")
+        return
+    seen.complete += 1
+    layers = len(record.defocus_scales)
+    expected = reference.record if layers == 4 else reference.earlier
+    if scenes.difference(record, expected) > 0:
+        seen.broken.append(f"{folder.parent.name}: the run that was found is another one")
+
+
+def _resume(scene: Scene, folder: Path, reference: Reference, seen: Outcome) -> None:
+    child = scenes.in_child(lambda: scenes.fit_and_save(scene, folder, overwrite=True))
+    if scenes.ended(child) != 0:
+        seen.broken.append(f"{folder.parent.name}: the fit did not resume")
+        return
+    difference = scenes.difference(read_run(folder), reference.record)
+    seen.largest_difference = max(seen.largest_difference, difference)
+    left = sorted(path.name for path in folder.parent.iterdir())
+    if difference > 1e-6:
+        seen.broken.append(f"{folder.parent.name}: resumed, it differs by {difference:g}")
+    if left != ["run"]:
+        seen.broken.append(f"{folder.parent.name}: {', '.join(left)} are left")
+
+
+def kill_many(moments: int, scratch: Path, seed: int = 0) -> Outcome:
+    """Kill at so many moments, which the seed decides."""
+    scene = scenes.small_scene()
+    reference = reference_of(scene, scratch)
+    outcome = Outcome()
+    for number in range(moments):
+        kill_once(scene, reference, scratch, f"{seed} {number}", outcome)
+    return outcome
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="kill -9 at random moments of fits and saves.")
+    parser.add_argument("--moments", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="dpdeblur-kill-") as scratch:
+        outcome = kill_many(options.moments, Path(scratch), options.seed)
+    if options.json:
+        print(json.dumps(asdict(outcome), indent=2))
+    else:
+        print(
+            f"{outcome.moments} moments, {outcome.died} children killed; the folder was "
+            f"{outcome.absent} times absent and {outcome.complete} times complete, "
+            f"{outcome.checkpoint_left} times there was a checkpoint; resumed results differ by "
+            f"at most {outcome.largest_difference:g}; {len(outcome.broken)} promises broken"
+        )
+        print(*outcome.broken, sep="\n")
+    return int(bool(outcome.broken))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""Twenty small captures, their calibration, and a real cluster of two processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from napari_dpdeblur.calibration import save_calibration
+from napari_dpdeblur.calibration.synthetic import synthetic_calibration
+from napari_dpdeblur.capture.pgm import write_pgm_pair
+from napari_dpdeblur.capture.synthetic import render_capture, synthetic_scene
+from napari_dpdeblur.fit.settings import FitSettings
+
+SIZE = (48, 64)
+COUNT = 20
+
+
+@pytest.fixture(scope="session")
+def calibration_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("calibration") / "lens.dpcal"
+    save_calibration(replace(synthetic_calibration(*SIZE, 1, 1), vignetting=None), path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("captures")
+    for seed in range(COUNT):
+        capture = render_capture(synthetic_scene(*SIZE, seed=seed), pixel_aspect=2, seed=seed)
+        write_pgm_pair(folder, f"scene{seed:02d}", *capture.raw[:, 0])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def settings() -> FitSettings:
+    return FitSettings(preset="preview", layers=4, device="cpu", threads=1)
+
+
+@pytest.fixture(scope="session")
+def client() -> Iterator[Any]:
+    pytest.importorskip("distributed", reason="the extra distributed is not installed")
+    from napari_dpdeblur.batch.cluster import connected
+
+    with connected("local", workers=2) as found:
+        yield found

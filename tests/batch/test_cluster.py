@@ -1,0 +1,216 @@
+"""On a real cluster of two worker processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from napari_dpdeblur.batch import make_plan, read_index
+from napari_dpdeblur.batch.cluster import local_workers, threads_each
+from napari_dpdeblur.batch.run import run_plan
+from napari_dpdeblur.batch.work import Report
+from napari_dpdeblur.calibration import load_calibration
+from napari_dpdeblur.capture import find_captures, open_capture
+from napari_dpdeblur.cli import main
+from napari_dpdeblur.errors import SettingsError
+from napari_dpdeblur.fit import run_fit
+from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.results import write_run
+from napari_dpdeblur.results.fit_record import record_of
+
+# Few captures in the suite, as many as promised with --run-slow.
+COUNTS = (8, pytest.param(20, marks=pytest.mark.slow))
+SAME_FILES = ("all_in_focus.tif", "defocus_map.tif", "confidence.tif", "mpi.tif", "preview.png")
+
+
+@pytest.fixture(scope="module")
+def single_fits(
+    captures: Path,
+    calibration_path: Path,
+    settings: FitSettings,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """One run folder of each capture, fitted one by one in this process."""
+    folder = tmp_path_factory.mktemp("single")
+    calibration = load_calibration(calibration_path)
+    for files in find_captures(captures):
+        capture = open_capture(*files)
+        write_run(record_of(run_fit(capture, calibration, settings)), folder / capture.name)
+    return folder
+
+
+def first(captures: Path, count: int, folder: Path) -> Path:
+    """A folder with the first so many captures."""
+    folder.mkdir()
+    for files in find_captures(captures)[:count]:
+        for path in files:
+            shutil.copy(path, folder)
+    return folder
+
+
+def assert_same_results(output: Path, single_fits: Path, count: int = 20) -> None:
+    for expected in sorted(single_fits.iterdir())[:count]:
+        for name in SAME_FILES:
+            found = (output / expected.name / name).read_bytes()
+            assert found == (expected / name).read_bytes(), f"{expected.name}/{name}"
+
+
+def test_bit_equal_to_single_fits_and_nothing_twice(
+    client: Any,
+    captures: Path,
+    calibration_path: Path,
+    settings: FitSettings,
+    single_fits: Path,
+    tmp_path: Path,
+) -> None:
+    plan = make_plan([captures], calibration_path, tmp_path, settings)
+    reports: list[Report] = []
+    index = run_plan(plan, client, on_report=reports.append)
+    assert len(reports) == index.count("done") == 20
+    assert read_index(tmp_path) == index
+    assert_same_results(tmp_path, single_fits)
+    assert not (tmp_path / ".checkpoints").exists()
+    assert not make_plan([captures], calibration_path, tmp_path, settings).pending
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_a_lost_worker_and_a_bad_capture_stop_nobody(
+    client: Any,
+    captures: Path,
+    calibration_path: Path,
+    settings: FitSettings,
+    single_fits: Path,
+    tmp_path: Path,
+    count: int,
+) -> None:
+    """A report is the moment to kill a worker that is in the middle of its next capture."""
+    given = first(captures, count, tmp_path / "given")
+    for side in ("left", "right"):
+        (given / f"bad_{side}.pgm").write_bytes(b"P5 8 8 65535 too short")
+    plan = make_plan([given], calibration_path, tmp_path / "out", settings)
+    victims = list(client.run(os.getpid).values())
+    reports: list[Report] = []
+
+    def kill_once(report: Report) -> None:
+        reports.append(report)
+        if len(reports) == 3:
+            os.kill(victims[0], signal.SIGKILL)
+
+    index = run_plan(plan, client, on_report=kill_once)
+    assert index.count("done") == count
+    assert [e.name for e in index.captures if e.status == "failed"] == ["bad"]
+    assert "bad_left.pgm is truncated" in next(e.message for e in index.captures if e.message)
+    assert_same_results(tmp_path / "out", single_fits, count)
+
+
+def command_of(captures: Path, calibration_path: Path, output: Path, *options: str) -> list[str]:
+    given = ["batch", str(captures), "--calibration", str(calibration_path), "-o", str(output)]
+    return [*given, "--preset", "preview", "--layers", "4", *options]
+
+
+def finished(output: Path) -> dict[str, int]:
+    """When each finished run appeared."""
+    runs = output.glob("scene*/run.yaml")
+    return {path.parent.name: path.stat().st_mtime_ns for path in runs}
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    while not condition():
+        assert process.poll() is None, "the batch ended too early"
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="interrupts like a terminal")
+@pytest.mark.parametrize("count", COUNTS)
+def test_interrupted_and_repeated(
+    captures: Path, calibration_path: Path, single_fits: Path, tmp_path: Path, count: int
+) -> None:
+    program = "import sys; from napari_dpdeblur.cli import main; sys.exit(main())"
+    given, output = first(captures, count, tmp_path / "given"), tmp_path / "out"
+    arguments = command_of(given, calibration_path, output, "--workers", "2", "--json")
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("threads: 1\ndevice: cpu\n")
+    command = [sys.executable, "-c", program, *arguments, "--settings", str(settings)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+    wait_until(lambda: len(finished(output)) >= 2, process)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
+    _, errors = process.communicate()
+    assert process.returncode == 130, errors.decode()
+    assert errors.decode().strip().splitlines()[-1] == "napari-dpdeblur: interrupted"
+    before = finished(output)
+    assert 2 <= len(before) < count
+    assert read_index(output).count("waiting") <= count - len(before) + 2
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert f'"computed": {count - len(before)}' in done.stdout.decode()
+    after = finished(output)
+    assert len(after) == count
+    assert {name: after[name] for name in before} == before, "nothing was computed twice"
+    assert_same_results(output, single_fits, count)
+
+
+def test_a_scheduler_at_an_address(
+    client: Any, captures: Path, calibration_path: Path, tmp_path: Path, capsys: Any
+) -> None:
+    address = client.scheduler.address
+    some = captures / "scene00_left.pgm"
+    arguments = command_of(some, calibration_path, tmp_path, "--scheduler", address)
+    assert main(arguments) == 0
+    assert "captures         1" in capsys.readouterr().out
+    assert main(arguments) == 0
+    assert "finished before  1" in capsys.readouterr().out
+
+
+def test_failures_end_with_a_sentence(
+    client: Any, calibration_path: Path, tmp_path: Path, capsys: Any
+) -> None:
+    (tmp_path / "given").mkdir()
+    for side in ("left", "right"):
+        (tmp_path / "given" / f"bad_{side}.pgm").write_bytes(b"P5 8 8 65535 too short")
+    address = client.scheduler.address
+    arguments = command_of(
+        tmp_path / "given", calibration_path, tmp_path / "out", "--scheduler", address
+    )
+    assert main(arguments) == 2
+    assert "1 of 1 captures failed, the first one because: " in capsys.readouterr().err
+
+
+def test_an_address_without_scheduler(
+    captures: Path, calibration_path: Path, tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("napari_dpdeblur.batch.cluster.CONNECT_S", 1)
+    arguments = command_of(captures, calibration_path, tmp_path, "--scheduler", "tcp://127.0.0.1:1")
+    assert main(arguments) == 2
+    assert "There is no dask scheduler at tcp://127.0.0.1:1; start one" in capsys.readouterr().err
+
+
+def test_the_missing_extra_is_named(
+    captures: Path, calibration_path: Path, tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert main(command_of(captures, calibration_path, tmp_path)) == 2
+    assert "pip install 'napari-dpdeblur[distributed]'" in capsys.readouterr().err
+
+
+def test_workers_follow_memory_and_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = FitSettings(device="cpu")
+    monkeypatch.setenv("OMP_NUM_THREADS", "8")
+    monkeypatch.setattr("napari_dpdeblur.batch.cluster.available_memory", lambda: 4_000_000_000)
+    assert local_workers(None, 1_000_000_000, settings, 100) == 3
+    assert local_workers(None, 1_000_000_000, settings, 2) == 2
+    assert local_workers(None, 9_000_000_000, settings, 2) == 1
+    assert local_workers(7, 9_000_000_000, settings, 2) == 7
+    assert threads_each(settings, 3) == 2
+    assert threads_each(settings.changed(threads=5), 3) == 5
+    with pytest.raises(SettingsError, match="0 workers cannot work; give at least one"):
+        local_workers(0, 1, settings, 2)
