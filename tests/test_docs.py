@@ -36,7 +36,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_the_readme_lists_every_command():
-    described = set(re.findall(r"^\| `napari-dpdeblur (\w+)", PAGES[0].read_text("utf-8"), re.M))
+    described = set(re.findall(r"^\| `napari-dpdeblur ([\w-]+)", PAGES[0].read_text("utf-8"), re.M))
     choices = next(a.choices for a in build_parser()._actions if isinstance(a.choices, dict))
     assert described == set(choices)
 

@@ -9,13 +9,17 @@ from collections.abc import Sequence
 
 from napari_dpdeblur import __version__
 from napari_dpdeblur.cli import (
+    ablation,
+    baseline,
     batch,
+    benchmark,
     calibrate,
     convert,
     demo,
     evaluate,
     fetch,
     fit,
+    focus_stack,
     info,
     render,
     simulate,
@@ -27,7 +31,22 @@ BAD_INPUT_STATUS = 2
 INTERRUPTED_STATUS = 130
 
 # In the order of the help text. Each module offers add_parser(subparsers), which sets `run`.
-COMMANDS = (info, convert, calibrate, fit, batch, simulate, render, evaluate, fetch, demo)
+COMMANDS = (
+    info,
+    convert,
+    calibrate,
+    fit,
+    batch,
+    simulate,
+    render,
+    evaluate,
+    baseline,
+    benchmark,
+    ablation,
+    focus_stack,
+    fetch,
+    demo,
+)
 
 
 def build_parser() -> argparse.ArgumentParser:
