@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
+from napari_dpdeblur.capture.picture import decode_picture
 from napari_dpdeblur.errors import EvaluationError
 
 SHARP_FOLDER = "gt_all_in_focus_im"
@@ -85,10 +85,7 @@ def _read_picture(path: Path, name: str) -> FloatImage:
     """Pixels (H, W) or (H, W, channels): integers as parts of full scale, floats as they are."""
     if not path.is_file():
         raise EvaluationError(f"The {name} {path} does not exist; check the path.")
-    try:
-        pixels = cv2.imdecode(np.fromfile(path, dtype=np.uint8), cv2.IMREAD_UNCHANGED)
-    except (cv2.error, OSError):
-        pixels = None
+    pixels = decode_picture(path)
     full_scale = None if pixels is None else FULL_SCALE.get(str(pixels.dtype))
     if pixels is None or full_scale is None:
         raise EvaluationError(

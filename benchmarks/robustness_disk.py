@@ -1,0 +1,194 @@
+"""A disk that is full at a random write.
+
+    python benchmarks/robustness_disk.py [--trials 200] [--seed 0] [--json]
+
+On a file system of its own (a tmpfs of 4 MB, where mounting is allowed; else under a limit on the
+size of files) a child process writes a run, a checkpoint, a calibration or an index, or fits and
+saves; all but a random part of the space is taken. Either all goes well, or there is one sentence
+and everything that was there before is unchanged. With space again, the same work succeeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # forked children have no threads of OpenMP
+
+import numpy as np
+import torch
+
+import robustness_scene as scenes
+import robustness_seeds as seeds
+from napari_dpdeblur.batch.index import Index, read_index, write_index
+from napari_dpdeblur.calibration import load_calibration, save_calibration
+from napari_dpdeblur.fit import Checkpoint
+from napari_dpdeblur.fit.checkpoint import FitState
+from napari_dpdeblur.results import read_run
+
+DISK_BYTES = 4_000_000
+LARGEST_BYTES = 300_000
+
+
+@dataclass
+class Outcome:
+    """What was found after all trials."""
+
+    file_system: str
+    trials: int = 0
+    went_well: int = 0
+    refused: int = 0
+    broken: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Work:
+    """Something that is written, and the proof that it is whole."""
+
+    write: Callable[[Path], object]
+    read: Callable[[Path], object]
+
+
+def _save_state(disk: Path) -> None:
+    values = torch.from_numpy(np.random.default_rng(0).random((4, 60, 80), np.float32))
+    Checkpoint(disk / "new.checkpoint").save("here", FitState({"image": values}, {"image": 1}))
+
+
+def _load_state(disk: Path) -> None:
+    Checkpoint(disk / "new.checkpoint", resume=True).load("here", torch.device("cpu"))
+
+
+def _works() -> dict[str, Work]:
+    scene = scenes.small_scene("preview")
+    calibration = scene.calibration
+    entry = {"key": "ab" * 32, "name": "a", "files": ("a", "b"), "folder": "a"}
+    index = Index.model_validate({"captures": [entry] * 300})
+    return {
+        "run": Work(
+            lambda disk: seeds.small_run(disk / "new"),
+            lambda disk: read_run(disk / "new"),
+        ),
+        "checkpoint": Work(_save_state, _load_state),
+        "calibration": Work(
+            lambda disk: save_calibration(calibration, disk / "new.dpcal"),
+            lambda disk: load_calibration(disk / "new.dpcal"),
+        ),
+        "index": Work(
+            lambda disk: write_index(disk, index),
+            read_index,
+        ),
+        "fit": Work(
+            lambda disk: scenes.fit_and_save(scene, disk / "new"),
+            lambda disk: read_run(disk / "new"),
+        ),
+    }
+
+
+@contextmanager
+def small_disk(scratch: Path) -> Iterator[tuple[Path, bool]]:
+    """A folder, and whether it is a file system of its own."""
+    disk = scratch / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(disk)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    try:
+        yield disk, mounted
+    finally:
+        if mounted:
+            subprocess.run(["umount", str(disk)], check=True)
+
+
+def _content(disk: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(disk)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in disk.rglob("*")
+        if path.is_file()
+    }
+
+
+def _limit_files(size_bytes: int) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
+
+
+def try_once(name: str, work: Work, disk: Path, mounted: bool, seed: str, seen: Outcome) -> None:
+    """Fill, write, look, make room, write again."""
+    free = int(LARGEST_BYTES * random.Random(seed).random() ** 2)
+    before = _content(disk)
+    if mounted:
+        room = os.statvfs(disk)
+        (disk / "ballast").write_bytes(bytes(max(room.f_bavail * room.f_bsize - free, 0)))
+    limit = (lambda: None) if mounted else (lambda: _limit_files(free // 2))
+    status = scenes.ended(scenes.in_child(lambda: work.write(disk), limit))
+    (disk / "ballast").unlink(missing_ok=True)
+    seen.trials += 1
+    if status == 0:
+        seen.went_well += 1
+        work.read(disk)
+    elif status == scenes.REFUSED:
+        seen.refused += 1
+        left = {n: v for n, v in _content(disk).items() if n != "new.checkpoint"}
+        if left != before:
+            seen.broken.append(f"{seen.trials} {name}: {set(left) ^ set(before) or 'changed'}")
+        if scenes.ended(scenes.in_child(lambda: work.write(disk))) != 0:
+            seen.broken.append(f"{seen.trials} {name}: with room again it still fails")
+    else:
+        seen.broken.append(f"{seen.trials} {name}: the child ended with {status}")
+    _remove_new(disk)
+
+
+def _remove_new(disk: Path) -> None:
+    for path in sorted(disk.rglob("*"), reverse=True):
+        if path.relative_to(disk).parts[0] not in ("old", "old.dpcal"):
+            path.rmdir() if path.is_dir() else path.unlink()
+
+
+def try_many(trials: int, scratch: Path, seed: int = 0, names: Sequence[str] = ()) -> Outcome:
+    """So many trials with all kinds of work in turn."""
+    works = {name: work for name, work in _works().items() if not names or name in names}
+    with small_disk(scratch) as (disk, mounted):
+        outcome = Outcome("tmpfs" if mounted else "limit on the size of files")
+        seeds.small_run(disk / "old")
+        save_calibration(scenes.small_scene().calibration, disk / "old.dpcal")
+        for number in range(trials):
+            name = list(works)[number % len(works)]
+            try_once(name, works[name], disk, mounted, f"{seed} {number}", outcome)
+        read_run(disk / "old")
+        load_calibration(disk / "old.dpcal")
+    return outcome
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="A disk that is full at a random write.")
+    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="dpdeblur-disk-") as scratch:
+        outcome = try_many(options.trials, Path(scratch), options.seed)
+    if options.json:
+        print(json.dumps(asdict(outcome), indent=2))
+    else:
+        print(
+            f"{outcome.trials} trials on {outcome.file_system}: {outcome.went_well} went well, "
+            f"{outcome.refused} were refused with a sentence, {len(outcome.broken)} promises broken"
+        )
+        print(*outcome.broken, sep="\n")
+    return int(bool(outcome.broken))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
