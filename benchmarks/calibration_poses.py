@@ -86,13 +86,15 @@ def picture_of(case: Case, lens: Calibration, half: Calibration, pattern: Target
     generator = np.random.default_rng(case.seed + 10**6)
     frame = half.frame_shape
 
-    def to_screen(camera: np.ndarray) -> np.ndarray:
-        return case.pose.to_screen(2 * camera + 0.5, pattern.screen_px, lens.frame_shape)
-
-    points = to_screen(pixel_grid(*frame))
-    on_screen = ((points > -0.5) & (points < np.array(pattern.screen_px) - 0.5)).all(-1)
+    # With a pixel more on each side, as disc_coverage asks for.
+    camera = 2 * pixel_grid(frame[0] + 2, frame[1] + 2, -1, -1) + 0.5
+    wide = case.pose.to_screen(camera, pattern.screen_px, lens.frame_shape)
+    points = wide[1:-1, 1:-1]
+    x, y = points[..., 0], points[..., 1]
+    width, height = pattern.screen_px
+    on_screen = (x > -0.5) & (x < width - 0.5) & (y > -0.5) & (y < height - 0.5)
     hidden = generator.random(pattern.code.shape) < case.hidden
-    discs = disc_coverage(pattern, to_screen, frame) * on_screen
+    discs = disc_coverage(pattern, lambda _: wide, frame) * on_screen
     discs *= ~hidden[pattern.nearest_disc(points)]
     exposure = Exposure()
     light = half.vignetting / half.vignetting.max() * exposure.screen_white

@@ -37,7 +37,7 @@ class ScreenGeometry:
     def undistorted(self, camera: np.ndarray) -> np.ndarray:
         """Camera pixels (..., 2) as a lens without distortion would see them."""
         offset = camera - self.centre
-        r2 = (offset**2).sum(-1, keepdims=True) / self.half_diagonal_px**2
+        r2 = square_length(offset) / self.half_diagonal_px**2
         r2 = np.minimum(r2, MAX_RADIUS**2)  # a polynomial means nothing far outside of the frame
         k1, k2 = self.radial
         return np.asarray(self.centre + offset * (1 + k1 * r2 + k2 * r2**2))
@@ -60,6 +60,12 @@ def project(homography: np.ndarray, points: np.ndarray) -> np.ndarray:
     x, y = points[..., 0], points[..., 1]
     u, v, w = (row[0] * x + row[1] * y + row[2] for row in homography)
     return np.stack([u / w, v / w], axis=-1)
+
+
+def square_length(offset: np.ndarray) -> np.ndarray:
+    """x^2 + y^2 of vectors (..., 2) as (..., 1); numpy's sum over two numbers is slow."""
+    x, y = offset[..., :1], offset[..., 1:]
+    return np.asarray(x * x + y * y)
 
 
 def pixel_grid(height: int, width: int, top: float = 0.0, left: float = 0.0) -> np.ndarray:

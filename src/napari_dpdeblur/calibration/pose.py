@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from napari_dpdeblur.calibration.geometry import pixel_grid, project
+from napari_dpdeblur.calibration.geometry import pixel_grid, project, square_length
 from napari_dpdeblur.calibration.target import PIXEL4_FOCAL_PX, Target
 
 SUPERSAMPLING = 4
@@ -60,7 +60,7 @@ class Pose:
         height, width = frame_shape
         centre = np.array([(width - 1) / 2, (height - 1) / 2])
         offset = camera - centre
-        r2 = (offset**2).sum(-1, keepdims=True) / (np.hypot(*frame_shape) / 2) ** 2
+        r2 = square_length(offset) / (np.hypot(*frame_shape) / 2) ** 2
         ideal = centre + offset / (1 + self.distortion * r2)
         return project(np.linalg.inv(self.homography(screen_px, frame_shape)), ideal)
 
