@@ -153,6 +153,7 @@ def test_keys_on_the_canvas_step_through_the_layers(
 def test_channels_of_the_layers(
     model: Any, widget: InspectWidget, record: RunRecord, qtbot: Any
 ) -> None:
+    assert widget.layers_panel.channel.count() == 5
     expected = {
         "Alpha": record.mpi_alpha[:, 0],
         "Colour": record.mpi_color[:, 0],

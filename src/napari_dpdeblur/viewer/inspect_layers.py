@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import (
-    QComboBox,
     QFormLayout,
     QHBoxLayout,
     QLabel,
@@ -23,6 +22,7 @@ from napari_dpdeblur.viewer.inspect_source import MpiSource, transmittance
 from napari_dpdeblur.viewer.inspect_stage import LAYER_VIEW, Stage
 from napari_dpdeblur.viewer.inspect_thread import LatestWorker, Superseder
 from napari_dpdeblur.viewer.layers import GAMMA, LayerData, make_layer
+from napari_dpdeblur.viewer.parts import choice
 from napari_dpdeblur.viewer.show import put_layers
 
 TRANSPARENT = "Layer, transparent"
@@ -54,12 +54,10 @@ class LayersPanel(QWidget):
         viewer.dims.events.current_step.connect(self._follow_dims)
 
     def _build(self) -> None:
-        self.channel = QComboBox(objectName="inspect_channel")
+        self.channel = choice("inspect_channel", "What to see of each layer.")
         for number, (name, tip) in enumerate(CHANNELS.items()):
             self.channel.addItem(name)
             self.channel.setItemData(number, tip, Qt.ItemDataRole.ToolTipRole)
-        self.channel.setToolTip("What to see of each layer.")
-        self.channel.setMinimumContentsLength(12)
         self.channel.currentTextChanged.connect(self.activate)
         self.slider = QSlider(Qt.Orientation.Horizontal, objectName="inspect_layer")
         self.slider.setToolTip("Layer, from the back (left) to the front (right).")

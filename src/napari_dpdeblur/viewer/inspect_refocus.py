@@ -6,7 +6,6 @@ from typing import Any
 
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import (
-    QComboBox,
     QDoubleSpinBox,
     QFormLayout,
     QGridLayout,
@@ -23,6 +22,7 @@ from napari_dpdeblur.viewer.inspect_slider import ValueSlider
 from napari_dpdeblur.viewer.inspect_source import MpiSource
 from napari_dpdeblur.viewer.inspect_stage import REFOCUSED, Stage
 from napari_dpdeblur.viewer.layers import info
+from napari_dpdeblur.viewer.parts import choice
 from napari_dpdeblur.viewer.refocus_view import (
     Lens,
     Picture,
@@ -118,11 +118,11 @@ class RefocusPanel(QWidget):
         self.focus.setValue(defocus)
 
     def _build(self) -> None:
-        self.lens_kind = QComboBox(objectName="inspect_lens")
-        self.lens_kind.addItems([CALIBRATED, ROUND])
-        self.lens_kind.setToolTip(
-            "Blur with the calibrated kernels of the camera, or with an ideal round aperture."
+        self.lens_kind = choice(
+            "inspect_lens",
+            "Blur with the calibrated kernels of the camera, or with an ideal round aperture.",
         )
+        self.lens_kind.addItems([CALIBRATED, ROUND])
         self.lens_kind.currentTextChanged.connect(self._on_lens)
         self.radius = QDoubleSpinBox(objectName="inspect_radius", suffix=" px")
         self.radius.setRange(0.5, 60.0)
@@ -147,9 +147,10 @@ class RefocusPanel(QWidget):
         self._lay_out()
 
     def _build_buttons(self) -> None:
-        self.side = QComboBox(objectName="inspect_side")
+        self.side = choice(
+            "inspect_side", "Look through the whole aperture, or through its left or right half."
+        )
         self.side.addItems(list(VIEWS))
-        self.side.setToolTip("Look through the whole aperture, or through its left or right half.")
         self.side.currentTextChanged.connect(self._request)
         self.rock = QPushButton("Roc&k", objectName="inspect_rock", checkable=True)
         self.rock.setToolTip("Swing between the left and the right view, to see the parallax.")

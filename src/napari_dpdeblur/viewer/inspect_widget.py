@@ -9,7 +9,6 @@ from weakref import ref
 from napari.utils.notifications import show_error
 from qtpy.QtCore import QEvent, Qt
 from qtpy.QtWidgets import (
-    QComboBox,
     QFormLayout,
     QFrame,
     QLabel,
@@ -32,6 +31,7 @@ from napari_dpdeblur.viewer.inspect_source import (
 )
 from napari_dpdeblur.viewer.inspect_stage import Stage
 from napari_dpdeblur.viewer.layers import info
+from napari_dpdeblur.viewer.parts import choice
 from napari_dpdeblur.viewer.refocus_view import Engines
 from napari_dpdeblur.viewer.weights_plot import WeightsPlot
 
@@ -66,8 +66,7 @@ class InspectWidget(QWidget):
         return self._source
 
     def _build(self) -> None:
-        self.choice = QComboBox(objectName="inspect_mpi")
-        self.choice.setToolTip("The multiplane image to look into.")
+        self.choice = choice("inspect_mpi", "The multiplane image to look into.")
         self.choice.currentTextChanged.connect(self._on_choice)
         self.message = QLabel(NOTHING_OPEN, objectName="inspect_message", wordWrap=True)
         self.layers_panel = LayersPanel(self._viewer, self._stage)
