@@ -107,8 +107,8 @@ def read(path: Path, control: FitControl) -> Generator[Message, None, Calibratio
 
 def fetch_published(request: None, control: FitControl) -> Generator[Message, None, Calibration]:
     """Download the published Pixel 4 calibration once, then read it."""
-    from napari_dpdeblur.calibration.published import fetch_pixel4
+    from napari_dpdeblur.calibration.published import cache_folder, fetch_steps
 
-    yield Progress("fetching the published calibration", 0, 1, 0.0)
-    folder = fetch_pixel4(scenes=[], progress=False)
-    return load_calibration(folder / "calibration")
+    for done, total, name in fetch_steps(scenes=[]):
+        yield Progress(f"fetching {name}", done + 1, total, done / (total + 1))
+    return load_calibration(cache_folder() / "calibration")

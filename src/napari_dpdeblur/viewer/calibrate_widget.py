@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from napari_dpdeblur.viewer import find, state
 from napari_dpdeblur.viewer.calibrate_controls import CalibrateControls
 from napari_dpdeblur.viewer.calibrate_verdict import verdict_html
 from napari_dpdeblur.viewer.calibration_layers import DISCS, TARGET, calibration_layers
-from napari_dpdeblur.viewer.fit_previews import PiecewiseAdder, placement_in
+from napari_dpdeblur.viewer.fit_previews import Piecewise, placement_in, warm_up_layers
 from napari_dpdeblur.viewer.layers import LayerData, make_layer
 from napari_dpdeblur.viewer.show import put_layers
 from napari_dpdeblur.viewer.worker_panel import duration_text
@@ -37,7 +38,8 @@ class CalibrateWidget(CalibrateControls):
         self._viewer = napari_viewer
         self.calibration: Calibration | None = None
         self._group = ""
-        self._adder = PiecewiseAdder(self._viewer, self)
+        self._piecewise = Piecewise(self)
+        warm_up_layers()
         self.panel.run_clicked.connect(self.run)
         self.panel.worker.progressed.connect(self._show)
         self.panel.worker.finished.connect(self._finish)
@@ -107,7 +109,7 @@ class CalibrateWidget(CalibrateControls):
     def _show(self, event: Progress) -> None:
         if {"thumbnail", "discs", "frame_shape"} <= set(event.found):
             is_first = not self._viewer.layers
-            put_layers(self._viewer, _seen_layers(event.found, self._group))
+            self._put_piecewise(_seen_layers(event.found, self._group))
             if is_first:  # the canvas changes its size when the first layer comes
                 QTimer.singleShot(RESIZE_MS, self._viewer.reset_view)
 
@@ -120,7 +122,11 @@ class CalibrateWidget(CalibrateControls):
         self.panel.say("The layers are being made.")
         if path is not None:
             state.remember("fit", {"calibration": str(path)})
-        self._adder.add(pieces, lambda: self._show_kernels(f"Done in {elapsed}."))
+        self._put_piecewise(pieces)
+        self._piecewise.do([lambda: self._show_kernels(f"Done in {elapsed}.")])
+
+    def _put_piecewise(self, pieces: list[LayerData]) -> None:
+        self._piecewise.do([partial(put_layers, self._viewer, [piece]) for piece in pieces])
 
     def _show_kernels(self, text: str) -> None:
         """Take the discs out of the way; they were visible during the run."""

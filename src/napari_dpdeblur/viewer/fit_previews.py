@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from napari.layers import Layer
 from qtpy.QtCore import QObject, QTimer
 
 from napari_dpdeblur.jobs.fit_job import Box, FitOutcome
 from napari_dpdeblur.jobs.messages import FloatArray, Progress
-from napari_dpdeblur.results.preview import white_point
-from napari_dpdeblur.viewer import layers
+from napari_dpdeblur.viewer import find, layers
 from napari_dpdeblur.viewer.layers import LayerData, info
 from napari_dpdeblur.viewer.show import put_layers
 
 LIVE_IMAGE, LIVE_MAP = "live image", "live defocus map"
-PARTIAL = {LIVE_IMAGE: "partial all-in-focus", LIVE_MAP: "partial defocus map"}
-PIECE_MS = 30  # between the layers of a result, so that the window can do other things
+FINAL = {LIVE_IMAGE: layers.ALL_IN_FOCUS, LIVE_MAP: layers.DEFOCUS_MAP}
+PARTIAL = {kind: f"partial {final}" for kind, final in FINAL.items()}
+PIECE_MS = 60  # between changes of the layers, so that the window can do other things
 
 
 class LivePreviews:
     """The layers "live image" and "live defocus map" of one fit.
 
-    One that the user deletes stays away for the rest of the fit.
+    One that the user deletes stays away for the rest of the fit. Making a layer costs napari a
+    tenth of a second and more, so that the two never come at once, and become the result later.
     """
 
     def __init__(self, viewer: Any, group: str) -> None:
@@ -36,65 +41,84 @@ class LivePreviews:
         """Show the pictures of a step."""
         self._place = event.found.get("place", self._place)
         for kind, picture in ((LIVE_MAP, event.defocus_map), (LIVE_IMAGE, event.all_in_focus)):
-            if picture is not None and self._place is not None:
-                self._show(kind, picture, self._place)
+            if picture is None or self._place is None:
+                continue
+            if kind not in self._shown:
+                data = _live_layer(kind, picture, self._group, self._place)
+                self._shown[kind] = put_layers(self._viewer, [data])[0]
+                return
+            self._change(kind, picture)
 
     def keep(self) -> list[str]:
         """Leave the last pictures as partial result; the names of their layers."""
-        names = []
-        for kind, layer in self._present().items():
-            layer.name = layers.layer_name(self._group, PARTIAL[kind])
-            layer.metadata = {layers.KEY: {**info(layer), "kind": PARTIAL[kind]}}
-            names.append(layer.name)
+        present = self._present()
         self._shown = {}
-        return names
+        for kind, layer in present.items():
+            _rename(layer, self._group, PARTIAL[kind])
+        return [layer.name for layer in present.values()]
 
-    def remove(self) -> None:
-        """Take the pictures away, for the result takes their place."""
-        for layer in self._present().values():
-            self._viewer.layers.remove(layer)
+    def steps_to_result(self, pieces: list[LayerData]) -> list[Callable[[], object]]:
+        """What to do one after the other to have the result instead of the pictures.
+
+        A picture becomes the layer of its kind unless there is one of an earlier fit.
+        """
+        obsolete = []
+        for kind, layer in self._present().items():
+            if find.layer_of(self._viewer, self._group, FINAL[kind]) is None:
+                _rename(layer, self._group, FINAL[kind])
+            else:
+                obsolete.append(layer)
         self._shown = {}
+        steps: list[Callable[[], object]] = [partial(_put, self._viewer, p) for p in pieces]
+        steps += [partial(_remove, self._viewer, layer) for layer in obsolete]
+        return [*steps, partial(_raise_map, self._viewer, self._group)]
 
     def _present(self) -> dict[str, Any]:
         return {k: layer for k, layer in self._shown.items() if layer in self._viewer.layers}
 
-    def _show(self, kind: str, picture: FloatArray, place: Box) -> None:
-        layer = self._shown.get(kind)
-        if layer is None:
-            data = _live_layer(kind, picture, self._group, place)
-            self._shown[kind] = put_layers(self._viewer, [data])[0]
-        elif layer in self._viewer.layers:
-            layer.data = _displayed(picture)
-            layer.contrast_limits = _limits(kind, picture)
+    def _change(self, kind: str, picture: FloatArray) -> None:
+        layer = self._shown[kind]
+        if layer in self._viewer.layers and self._place is not None:
+            data, options, _ = _live_layer(kind, picture, self._group, self._place)
+            layer.data = data
+            if "contrast_limits" in options:
+                layer.contrast_limits = options["contrast_limits"]
+
+
+def _rename(layer: Any, group: str, kind: str) -> None:
+    layer.name = layers.layer_name(group, kind)
+    layer.metadata = {layers.KEY: {**info(layer), "kind": kind}}
+
+
+def _put(viewer: Any, piece: LayerData) -> None:
+    put_layers(viewer, [piece])[0].visible = piece[1].get("visible", True)
+
+
+def _raise_map(viewer: Any, group: str) -> None:
+    """Put the map above the image, so that a click on its eye shows it."""
+    image = find.layer_of(viewer, group, layers.ALL_IN_FOCUS)
+    defocus_map = find.layer_of(viewer, group, layers.DEFOCUS_MAP)
+    if image in viewer.layers and defocus_map in viewer.layers:
+        place, wanted = viewer.layers.index(defocus_map), viewer.layers.index(image)
+        if place < wanted:
+            viewer.layers.move(place, wanted + 1)
+
+
+def _remove(viewer: Any, layer: Any) -> None:
+    if layer in viewer.layers:
+        viewer.layers.remove(layer)
 
 
 def _live_layer(kind: str, picture: FloatArray, group: str, place: Box) -> LayerData:
     placed = placement_in(place, picture.shape[:2])
-    look: dict[str, Any] = {"contrast_limits": _limits(kind, picture)}
     if kind == LIVE_MAP:
-        look["colormap"] = layers.preference("defocus_colormap")
-    elif picture.ndim == 3:
-        look["rgb"] = True
-    else:
-        look["gamma"] = layers.GAMMA
-    return layers.make_layer(_displayed(picture), group, kind, placed, **look)
+        return layers.defocus_layer(picture, group, placed, kind=kind)
+    return layers.picture_layer(_planes(picture), group, kind, placed)
 
 
-def _displayed(picture: FloatArray) -> np.ndarray:
-    """Colours need the sRGB curve; one channel is shown by the layer's own gamma."""
-    if picture.ndim == 2:
-        return picture
-    bright = picture / max(white_point(np.moveaxis(picture, -1, 0)), 1e-6)
-    return np.clip(bright, 0.0, 1.0) ** np.float32(layers.GAMMA)
-
-
-def _limits(kind: str, picture: FloatArray) -> tuple[float, float]:
-    if kind == LIVE_MAP:
-        low, high = float(picture.min()), float(picture.max())
-        return low, max(high, low + 1e-6)
-    if picture.ndim == 3:
-        return 0.0, 1.0
-    return 0.0, max(white_point(picture[None]), 1e-6)
+def _planes(picture: FloatArray) -> FloatArray:
+    """(h, w) or (h, w, 3) as (C, h, w)."""
+    return picture[None] if picture.ndim == 2 else np.moveaxis(picture, -1, 0)
 
 
 def placement_in(place: Box, shape: Sequence[int]) -> dict[str, Any]:
@@ -120,26 +144,33 @@ def _deepened(placed: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]
     }
 
 
-class PiecewiseAdder(QObject):
-    """Adds layers one after the other, so that none of them holds up the window for long."""
+class Piecewise(QObject):
+    """Does things one after the other with pauses, so that none holds up the window for long."""
 
-    def __init__(self, viewer: Any, parent: QObject) -> None:
+    def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self._viewer = viewer
-        self._waiting: list[LayerData] = []
-        self._done: Callable[[], None] = lambda: None
+        self._waiting: deque[Callable[[], object]] = deque()
         self._timer = QTimer(self)
         self._timer.setInterval(PIECE_MS)
         self._timer.timeout.connect(self._next)
 
-    def add(self, pieces: list[LayerData], done: Callable[[], None]) -> None:
-        """Begin; ``done`` is called after the last one."""
-        self._waiting, self._done = list(pieces), done
+    def do(self, steps: Iterable[Callable[[], object]]) -> None:
+        """Add steps to what is waiting."""
+        self._waiting.extend(steps)
         self._timer.start()
 
     def _next(self) -> None:
         if self._waiting:
-            put_layers(self._viewer, [self._waiting.pop(0)])
-            return
-        self._timer.stop()
-        self._done()
+            self._waiting.popleft()()
+        else:
+            self._timer.stop()
+
+
+def warm_up_layers() -> None:
+    """Load in a thread what napari needs for the first layers, which takes a second."""
+
+    def load() -> None:
+        for data, kind in ((np.zeros((2, 2), np.float32), "image"), (np.zeros((1, 2)), "points")):
+            Layer.create(data, {}, kind)
+
+    threading.Thread(target=load, daemon=True, name="warm-up of layers").start()

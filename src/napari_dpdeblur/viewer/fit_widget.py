@@ -13,11 +13,11 @@ from napari_dpdeblur.jobs.messages import Job, Progress
 from napari_dpdeblur.viewer import find
 from napari_dpdeblur.viewer.fit_controls import FitControls
 from napari_dpdeblur.viewer.fit_estimate import learn_speed
-from napari_dpdeblur.viewer.fit_previews import LivePreviews, PiecewiseAdder, outcome_layers
+from napari_dpdeblur.viewer.fit_previews import LivePreviews, Piecewise, outcome_layers
 from napari_dpdeblur.viewer.layers import ALL_IN_FOCUS, info
 from napari_dpdeblur.viewer.worker_panel import duration_text
 
-LOW_RESOLUTION = 4
+LOW_RESOLUTION, MIN_LOW_PX = 4, 48
 QUICK_LOOK = " quick look"
 TITLE = "The fit"
 _running: WeakSet[FitWidget] = WeakSet()
@@ -31,7 +31,7 @@ class FitWidget(FitControls):
         self._previews: LivePreviews | None = None
         self._capture_group = ""
         self._group = ""
-        self._adder = PiecewiseAdder(self._viewer, self)
+        self._piecewise = Piecewise(self)
         self.panel.run_clicked.connect(self.run)
         self._follow_worker()
         self._watch_removals()
@@ -48,7 +48,10 @@ class FitWidget(FitControls):
 
     def look_at_whole(self) -> None:
         """Fit the whole picture at low resolution."""
-        self._start({"preset": "preview"}, {"reduction": LOW_RESOLUTION}, QUICK_LOOK)
+        capture = self.inputs.capture
+        shorter_px = min(capture.shape[-2:]) if capture is not None else 0
+        reduction = max(min(LOW_RESOLUTION, shorter_px // MIN_LOW_PX), 1)
+        self._start({"preset": "preview"}, {"reduction": reduction}, QUICK_LOOK)
 
     def _start(self, changes: dict[str, Any], options: dict[str, Any], suffix: str = "") -> None:
         problem = self._reason_not_to_start()
@@ -109,11 +112,11 @@ class FitWidget(FitControls):
         self.panel.bar.setValue(self.panel.bar.maximum())
         self.panel.say("The layers are being made.")
         text = f"Done in {duration_text(elapsed_s)}.{where}"
-        self._adder.add(pieces, lambda: self._show_result(text))
+        previews = self._previews or LivePreviews(self._viewer, self._group)
+        steps = previews.steps_to_result(pieces)
+        self._piecewise.do([*steps, lambda: self._show_result(text)])
 
     def _show_result(self, text: str) -> None:
-        if self._previews is not None:
-            self._previews.remove()
         image = find.layer_of(self._viewer, self._group, ALL_IN_FOCUS)
         if image is not None:
             self._viewer.layers.selection.active = image

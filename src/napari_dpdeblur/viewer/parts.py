@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QSize, Qt
 from qtpy.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -80,14 +80,11 @@ def fill_with_scroll(widget: QWidget, parts: list[QWidget], pinned: list[QWidget
     """Put parts below each other: those that scroll when the window is low, then the others."""
     content = QWidget()
     _below_each_other(content, parts).addStretch(1)
-    scroll = QScrollArea()
+    scroll = _TallArea()
     scroll.setObjectName("scroll")
     scroll.setWidgetResizable(True)
     scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     scroll.setWidget(content)
-    # as wide as the content with the bar, which would cover its right edge otherwise
-    bar_px = scroll.verticalScrollBar().sizeHint().width()
-    scroll.setMinimumWidth(content.minimumSizeHint().width() + bar_px + 2 * scroll.frameWidth())
     outer = QVBoxLayout(widget)
     outer.setContentsMargins(0, 0, 0, 0)
     outer.setSpacing(0)
@@ -95,6 +92,15 @@ def fill_with_scroll(widget: QWidget, parts: list[QWidget], pinned: list[QWidget
     footer = QWidget()
     _below_each_other(footer, pinned)
     outer.addWidget(footer)
+
+
+class _TallArea(QScrollArea):
+    """As wide as its content with the bar, which would cover the right edge otherwise."""
+
+    def minimumSizeHint(self) -> QSize:
+        bar_px = self.verticalScrollBar().sizeHint().width()
+        width = self.widget().minimumSizeHint().width() + bar_px + 2 * self.frameWidth()
+        return QSize(width, super().minimumSizeHint().height())
 
 
 def _below_each_other(widget: QWidget, parts: list[QWidget]) -> QVBoxLayout:

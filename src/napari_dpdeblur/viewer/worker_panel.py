@@ -15,7 +15,7 @@ from napari_dpdeblur.viewer.parts import push_button, row_of, text_label
 from napari_dpdeblur.viewer.worker import Worker
 
 BAR_STEPS = 1000
-MIN_SHARE = 0.02  # before that, a time left would be a guess
+MIN_TIME_S = 2.0  # before that, a time left would be a guess
 
 
 class Stopwatch:
@@ -51,7 +51,7 @@ class Stopwatch:
         if self._first is None:
             self._first = self.elapsed_s(), fraction
         since_s, done = self.elapsed_s() - self._first[0], fraction - self._first[1]
-        return since_s * (1 - fraction) / done if done > MIN_SHARE else None
+        return since_s * (1 - fraction) / done if done > 0 and since_s > MIN_TIME_S else None
 
 
 def duration_text(seconds: float) -> str:

@@ -1,0 +1,77 @@
+"""A Fit widget in a real window with a small scene, and what tests do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+from napari.utils.notifications import notification_manager
+
+from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.viewer import fit_widget
+from napari_dpdeblur.viewer.calibration_layers import calibration_layers
+from napari_dpdeblur.viewer.fit_widget import FitWidget
+from napari_dpdeblur.viewer.layers import capture_layers
+from napari_dpdeblur.viewer.show import put_layers
+
+PATIENCE_MS = 240_000
+QUICK = FitSettings(preset="preview", layers=4, threads=1)
+ENDLESS = FitSettings(preset="paper", layers=4, threads=1, steps=100_000)
+ROUNDS = FitSettings(layers=4, threads=1, image_rounds=8, image_steps=3)
+
+
+class FitBench:
+    """The widget in its window, with shorthands."""
+
+    def __init__(self, viewer: Any, qtbot: Any, capture: Any, calibration: Any) -> None:
+        self.viewer, self.qtbot = viewer, qtbot
+        self._before = len(notification_manager.records)
+        if calibration is not None:
+            put_layers(viewer, calibration_layers(calibration))
+        if capture is not None:
+            put_layers(viewer, capture_layers(capture))
+        self.widget: FitWidget | None = FitWidget(viewer)
+        self.dock = viewer.window.add_dock_widget(self.widget, name="Fit")
+
+    @property
+    def worker(self) -> Any:
+        return self.widget.panel.worker
+
+    @property
+    def messages(self) -> list[str]:
+        """What the user was told."""
+        return [record.message for record in notification_manager.records[self._before :]]
+
+    @property
+    def names(self) -> list[str]:
+        return [layer.name for layer in self.viewer.layers]
+
+    def until(self, condition: Callable[[], Any], patience_ms: int = PATIENCE_MS) -> None:
+        self.qtbot.waitUntil(lambda: bool(condition()), timeout=patience_ms)
+
+    def click_run(self, settings: FitSettings) -> None:
+        self.widget.show_settings(settings)
+        self.widget.panel.run_button.click()
+
+    def start(self, settings: FitSettings, stage: str) -> psutil.Process:
+        """Run until the fit has come to a stage; its process."""
+        stages: list[str] = []
+        self.worker.progressed.connect(lambda event: stages.append(event.stage))
+        self.click_run(settings)
+        self.until(lambda: stage in stages)
+        return psutil.Process(self.worker.pid)
+
+    def finish(self) -> None:
+        self.until(lambda: self.widget.panel.status.text().startswith("Done"))
+
+    def run(self, settings: FitSettings = QUICK) -> None:
+        self.click_run(settings)
+        self.finish()
+
+    def close(self) -> None:
+        """End whatever runs; a failed test may keep the widget alive."""
+        if self.widget is not None:
+            self.worker.kill()
+            self.widget.deleteLater()
+            fit_widget._running.discard(self.widget)
