@@ -7,7 +7,7 @@ from torch.nn.functional import interpolate
 
 from napari_dpdeblur.calibration.synthetic import synthetic_calibration
 from napari_dpdeblur.fit.defocus import Estimate, local_estimate, propagate
-from napari_dpdeblur.fit.evidence import Evidence, box_mean, collect_evidence
+from napari_dpdeblur.fit.evidence import Evidence, collect_evidence
 from napari_dpdeblur.optics import KernelGrid, TiledBlur, TileLayout
 
 SCALES = torch.linspace(1.7, 0.05, 34)
@@ -78,14 +78,6 @@ def test_without_the_bias_correction_blur_of_noise_looks_different(kernels: Kern
     corrected, plain = (evidence_of(noise, kernels, choice).cost for choice in (True, False))
     profile, biased = (cost.mean((1, 2)) / cost.mean() for cost in (corrected, plain))
     assert float(profile.std()) < 0.5 * float(biased.std())
-
-
-def test_box_mean() -> None:
-    image = torch.rand(2, 9, 11)
-    found = box_mean(image, 2)
-    torch.testing.assert_close(found[:, 4, 5], image[:, 2:7, 3:8].mean((1, 2)))
-    constant = torch.full((1, 6, 7), 0.3)
-    torch.testing.assert_close(box_mean(constant, 3), constant)
 
 
 def test_noise_lowers_the_confidence(kernels: KernelGrid) -> None:

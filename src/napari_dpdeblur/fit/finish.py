@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.fit.events import FitResult, FloatArray
-from napari_dpdeblur.fit.evidence import box_mean
+from napari_dpdeblur.fit.filters import GuidedFilter
 from napari_dpdeblur.fit.job import Job, Solution
 from napari_dpdeblur.optics import MultiplaneImage
 
@@ -53,8 +53,8 @@ def finished(
     unit = problem.intensity_scale
     image, defocus_map = solution.image, solution.defocus_map
     if settings.guided_filter:
-        guide = solution.image.mean(0)
-        defocus_map = guided_filter(guide, defocus_map, GUIDED_RADIUS_PX, GUIDED_EPSILON)
+        smooth = GuidedFilter(solution.image.mean(0), GUIDED_RADIUS_PX, GUIDED_EPSILON)
+        defocus_map = smooth(defocus_map)
     all_in_focus = _array(problem.enlarged(image))
     if settings.smooth_image:
         all_in_focus = bilateral_filter(all_in_focus, settings.smooth_image)
@@ -76,16 +76,6 @@ def finished(
 
 def _array(images: Tensor) -> FloatArray:
     return np.ascontiguousarray(images.detach().float().cpu().numpy())
-
-
-def guided_filter(guide: Tensor, values: Tensor, radius: int, epsilon: float) -> Tensor:
-    """He et al. 2010: locally linear in the guide; both (h, w)."""
-    mean_guide, mean_values = box_mean(guide, radius), box_mean(values, radius)
-    variance = box_mean(guide.square(), radius) - mean_guide.square()
-    covariance = box_mean(guide * values, radius) - mean_guide * mean_values
-    slope = covariance / (variance + epsilon)
-    offset = mean_values - slope * mean_guide
-    return box_mean(slope, radius) * guide + box_mean(offset, radius)
 
 
 def bilateral_filter(image: FloatArray, intensity_range: float) -> FloatArray:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, interpolate, max_pool2d, pad
+from torch.nn.functional import avg_pool2d, interpolate, pad
 
+from napari_dpdeblur.fit.filters import largest_around
 from napari_dpdeblur.optics.mpi import visibility
 
 HIDDEN_STEP = 1.5  # layers between two surfaces that make one of them hide the other
@@ -64,7 +65,7 @@ def layer_shapes(defocus_map: Tensor, scales: Tensor, reach_px: tuple[int, int])
     A blurred edge lets light past from behind it; without a continuation it would come from
     nowhere.
     """
-    farthest = _largest_around(defocus_map, reach_px)
+    farthest = largest_around(defocus_map, reach_px)
     step = scales[0] - scales[1]
     occludes = (farthest - defocus_map) > HIDDEN_STEP * step
     weights = layer_weights(defocus_map, scales)
@@ -74,12 +75,6 @@ def layer_shapes(defocus_map: Tensor, scales: Tensor, reach_px: tuple[int, int])
     behind[0] = 1
     hidden = torch.where(visible > 0, torch.zeros_like(visible), behind)
     return LayerShapes(visible, hidden, (~occludes).to(visible.dtype)[None])
-
-
-def _largest_around(values: Tensor, reach_px: tuple[int, int]) -> Tensor:
-    rows, cols = reach_px
-    padded = pad(values[None, None], (cols, cols, rows, rows), mode="replicate")
-    return max_pool2d(padded, (2 * rows + 1, 2 * cols + 1), stride=1)[0, 0]
 
 
 def picture_behind(image: Tensor, known: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from napari_dpdeblur.fit.events import FitEvent
 from napari_dpdeblur.fit.image import SMOOTHNESS, LayeredRenderer, sharpen_round
 from napari_dpdeblur.fit.job import Job, Solution
 from napari_dpdeblur.fit.layers import LayerShapes, layer_shapes
+from napari_dpdeblur.fit.outlines import OutlineCare, outline_care
 from napari_dpdeblur.fit.problem import FitProblem
 from napari_dpdeblur.fit.settings import Weights
 from napari_dpdeblur.fit.wiener import wiener_images
@@ -25,7 +26,8 @@ Returned = TypeVar("Returned")
 PUBLISHED = Weights()
 EDGE_FACTOR = 2  # calibrated pixels per pixel of the first all-in-focus image
 # How far to go from the closed form towards the image that the renderer asks for. The renderer
-# knows occlusions but trusts the layers' outlines to the pixel; a third of the way scores best.
+# knows occlusions but trusts the layers' outlines to the pixel; a third of the way scores best,
+# and right beside the outlines none of it.
 RELAXATION = 0.3
 OCCLUSION_REACH_PX = 12  # how far a surface goes on behind another, in calibrated pixels
 WIENER_SCALES = 16
@@ -88,17 +90,24 @@ def layer_scales(job: Job, search: DefocusSearch) -> Tensor:
 
 
 def closed_form_image(
-    job: Job, stage: str, problem: FitProblem, search: DefocusSearch
+    job: Job, stage: str, problem: FitProblem, defocus_map: Tensor
 ) -> Generator[FitEvent, None, Tensor]:
     """The Wiener image (C, h, w) of a map, on the grid of the given problem."""
     scales = closed_form.search_scales(problem, WIENER_SCALES)
-    defocus_map = closed_form.on_grid_of(problem, search.defocus_map)
+    on_grid = closed_form.on_grid_of(problem, defocus_map)
     image = torch.zeros_like(problem.views[0])
-    images = wiener_images(problem, defocus_map, scales, _image_smoothness(job), job.control.check)
+    images = wiener_images(problem, on_grid, scales, _image_smoothness(job), job.control.check)
     for step, image in enumerate(images, start=1):
         yield job.event(stage, step, WIENER_SCALES, image=image)
     job.clock.end_stage(stage)
     return image.clamp_min(0)
+
+
+def _careful_image(job: Job, stage: str, care: OutlineCare) -> Generator[FitEvent, None, Tensor]:
+    """The Wiener image at full resolution, without rims along outlines."""
+    problem = job.problem
+    image = yield from closed_form_image(job, stage, problem, care.defocus_map)
+    return care.limited(image, problem.views.mean(0), problem.pixel_pitch)
 
 
 def _shapes(job: Job, defocus_map: Tensor, scales: Tensor) -> LayerShapes:
@@ -109,7 +118,8 @@ def _shapes(job: Job, defocus_map: Tensor, scales: Tensor) -> LayerShapes:
 def preview(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, Solution]:
     """The closed form alone."""
     scales = layer_scales(job, search)
-    image = yield from closed_form_image(job, "image", job.problem, search)
+    care = outline_care(job.problem, search.defocus_map)
+    image = yield from _careful_image(job, "image", care)
     defocus_map = closed_form.on_grid_of(job.problem, search.defocus_map)
     return _solution(job, image, _shapes(job, defocus_map, scales), scales, search)
 
@@ -119,14 +129,15 @@ def standard(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, Solut
     search = yield from _with_sharp_edges(job, search)
     scales = layer_scales(job, search)
     shapes = _shapes(job, closed_form.on_grid_of(job.problem, search.defocus_map), scales)
+    care = outline_care(job.problem, search.defocus_map)
     start = job.state.tensors.get("start")
     if start is None:
-        start = yield from closed_form_image(job, "deblur", job.problem, search)
+        start = yield from _careful_image(job, "deblur", care)
         job.save("deblur", 1, start=start)
     image = start
     if job.settings.weights.data:
         rendered = yield from _rendered_image(job, start, shapes, scales)
-        image = start + RELAXATION * (rendered - start)
+        image = start + RELAXATION * (1 - care.care) * (rendered - start)
     return _solution(job, image, shapes, scales, search)
 
 
@@ -134,7 +145,7 @@ def _with_sharp_edges(job: Job, search: DefocusSearch) -> Generator[FitEvent, No
     if job.done("edges"):
         return search
     reduced = job.problem.reduced(EDGE_FACTOR)
-    sharp = yield from closed_form_image(job, "start", reduced, search)
+    sharp = yield from closed_form_image(job, "start", reduced, search.defocus_map)
     rounds = closed_form.with_sharp_edges(search, sharp, _map_smoothness(job), job.control.check)
     search = yield from _staged(job, "edges", ROUNDS, rounds)
     _save_search(job, "edges", search)

@@ -84,6 +84,16 @@ class KernelGrid:
         centroid = self._centroids(-2)
         return centroid[:, 0] - centroid[:, 1]
 
+    def rms_radius_px(self) -> float:
+        """Root of the mean squared distance from the centroid, median of tiles and views."""
+        variance = torch.zeros_like(self.kernels[..., 0, 0])
+        for summed in (-2, -1):
+            profile = self.kernels.sum(summed)
+            position = torch.arange(profile.shape[-1], device=profile.device, dtype=profile.dtype)
+            mean = (profile * position).sum(-1, keepdim=True)
+            variance += (profile * (position - mean).square()).sum(-1)
+        return float(variance.median().sqrt())
+
     def spectrum(self, fft_px: tuple[int, int]) -> Tensor:
         """Fourier transforms with the kernels' centre at the origin: (P, V, n, m // 2 + 1)."""
         height, width = self.size_px

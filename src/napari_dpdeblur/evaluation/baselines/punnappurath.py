@@ -11,7 +11,7 @@ import torch
 from napari_dpdeblur.evaluation.baselines.direction import moves_right_behind_focus
 from napari_dpdeblur.evaluation.baselines.edge_aware import edge_aware_fill
 from napari_dpdeblur.evaluation.baselines.prediction import FloatArray, Prediction
-from napari_dpdeblur.fit.finish import guided_filter
+from napari_dpdeblur.fit.filters import GuidedFilter
 
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
@@ -42,12 +42,12 @@ def punnappurath(capture: DualPixelCapture, calibration: Calibration) -> Predict
     peak = max(float(views.max()), 1e-12)
     left, right = (cv2.resize(v / peak, size, interpolation=cv2.INTER_AREA) for v in views)
     guide = (left + right) / 2
-    radius, cost = best_radius(left, right, moves_right_behind_focus(calibration))
+    mirrored = not moves_right_behind_focus(calibration)
+    radius, cost = best_radius(left, right, mirrored)
     target, lowest = (_from_patches(patches, guide.shape) for patches in (radius, cost))
     filled = edge_aware_fill(target, _confidence(guide, lowest), guide, SMOOTHNESS, EDGE)
-    smooth = guided_filter(
-        torch.from_numpy(guide), torch.from_numpy(filled), GUIDED_RADIUS_PX, GUIDED_EPSILON
-    )
+    passes = GuidedFilter(torch.from_numpy(guide), GUIDED_RADIUS_PX, GUIDED_EPSILON)
+    smooth = passes(torch.from_numpy(filled))
     resized = cv2.resize(smooth.numpy(), (width, height), interpolation=cv2.INTER_LINEAR)
     return Prediction(None, np.asarray(resized, np.float32))
 

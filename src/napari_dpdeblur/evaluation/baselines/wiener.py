@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.evaluation.baselines.prediction import Prediction
-from napari_dpdeblur.fit.evidence import box_mean
+from napari_dpdeblur.fit.filters import box_mean
 from napari_dpdeblur.fit.problem import FitProblem, pose_problem
 from napari_dpdeblur.fit.settings import FitSettings
 from napari_dpdeblur.optics import TileWindows

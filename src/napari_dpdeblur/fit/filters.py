@@ -1,0 +1,82 @@
+"""Filters of images and maps (..., h, w) that every device computes alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor
+from torch.nn.functional import avg_pool2d, max_pool2d, pad
+
+MEDIAN_BINS = 24
+
+
+def box_mean(images: Tensor, radius: int) -> Tensor:
+    """Mean over (2 radius + 1)^2 pixels, edge-replicated, of the last two dimensions."""
+    flat = images.reshape(-1, 1, *images.shape[-2:])
+    padded = pad(flat, (radius,) * 4, mode="replicate")
+    side = 2 * radius + 1
+    rows = avg_pool2d(padded, (side, 1), stride=1)
+    return avg_pool2d(rows, (1, side), stride=1).reshape(images.shape)
+
+
+def largest_around(images: Tensor, radius: tuple[int, int]) -> Tensor:
+    """Maximum over a box that reaches ``radius`` (rows, cols) pixels from its centre."""
+    rows, cols = radius
+    flat = images.reshape(-1, 1, *images.shape[-2:])
+    padded = pad(flat, (cols, cols, rows, rows), mode="replicate")
+    along_y = max_pool2d(padded, (2 * rows + 1, 1), stride=1)
+    return max_pool2d(along_y, (1, 2 * cols + 1), stride=1).reshape(images.shape)
+
+
+def smallest_around(images: Tensor, radius: tuple[int, int]) -> Tensor:
+    """Minimum over the same box."""
+    return -largest_around(-images, radius)
+
+
+class GuidedFilter:
+    """He et al. 2010: what is locally linear in the guide (h, w) passes."""
+
+    def __init__(self, guide: Tensor, radius: int, epsilon: float) -> None:
+        self._guide, self._radius = guide, radius
+        self._mean = box_mean(guide, radius)
+        self._variance = box_mean(guide.square(), radius) - self._mean.square() + epsilon
+
+    def __call__(self, values: Tensor) -> Tensor:
+        """Filtered values (h, w)."""
+        mean = box_mean(values, self._radius)
+        covariance = box_mean(self._guide * values, self._radius) - self._mean * mean
+        slope = covariance / self._variance
+        offset = mean - slope * self._mean
+        return box_mean(slope, self._radius) * self._guide + box_mean(offset, self._radius)
+
+
+def guided_median(
+    values: Tensor, passes: GuidedFilter, check: Callable[[], None] = lambda: None
+) -> Tensor:
+    """Median of the values (h, w) on the same side of the guide's edges.
+
+    Ma et al. 2013: the guided filter counts the votes for each bin of values. Unlike a mean it
+    makes no values between those of two surfaces. Votes are interpolated between bins, and where
+    the median is within half a bin of the value itself, the value stays.
+    """
+    lowest, highest = values.min(), values.max()
+    step = ((highest - lowest) / (MEDIAN_BINS - 1)).clamp_min(1e-9)
+    place = (values - lowest) / step
+    votes = values.new_empty(MEDIAN_BINS, *values.shape)
+    for i in range(MEDIAN_BINS):
+        votes[i] = passes((1 - (place - i).abs()).clamp_min(0)).clamp_min(0)
+        check()
+    middle = _middle_of(votes)
+    change = middle - place
+    changed = place + change * (2 * change.abs() - 1).clamp(0, 1)
+    return lowest + step * changed.clamp(0, MEDIAN_BINS - 1)
+
+
+def _middle_of(votes: Tensor) -> Tensor:
+    """Where half of the votes (B, h, w) are reached, each spread evenly over its bin: (h, w)."""
+    until = votes.cumsum(0)
+    half = until[-1:] / 2
+    bin_ = (until < half).sum(0, keepdim=True).clamp_max(len(votes) - 1)
+    here = votes.gather(0, bin_).clamp_min(1e-9)
+    missing = half - (until.gather(0, bin_) - here)
+    return (bin_ - 0.5 + (missing / here).clamp(0, 1))[0]
