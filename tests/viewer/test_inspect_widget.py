@@ -17,7 +17,7 @@ from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.results import RunRecord
 
 pytest.importorskip("napari")
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QPoint, Qt
 from qtpy.QtWidgets import QAbstractButton, QAbstractSlider, QComboBox, QDoubleSpinBox, QSpinBox
 
 from napari_dpdeblur.viewer.inspect_stage import camera_of
@@ -339,6 +339,18 @@ def test_colour(model: Any, make_record: Any, calibration: Any, open_widget: Any
     np.testing.assert_allclose(linear_image(layer), record.all_in_focus, atol=1e-5)
 
 
+def test_the_mouse_reads_the_canvas(viewer: Any, docked: InspectWidget, qtbot: Any) -> None:
+    viewer.reset_view()
+    canvas = viewer.window._qt_viewer.canvas.native
+    centre = canvas.rect().center()
+    for step in (9, 0):  # a cursor that is there already does not move
+        qtbot.mouseMove(canvas, centre + QPoint(step, step))
+        qtbot.wait(30)
+    qtbot.waitUntil(lambda: "Defocus" in docked.reading.text(), timeout=3000)
+    assert "Defocus 0.700" in docked.reading.text()  # the square in the middle
+    np.testing.assert_allclose(docked.plot.weights, [0, 1, 0])
+
+
 def test_3d_view_and_back(viewer: Any, docked: InspectWidget, qtbot: Any) -> None:
     viewer.dims.set_current_step(0, 1)
     viewer.reset_view()
@@ -417,6 +429,17 @@ def test_closing_the_panel_leaves_the_viewer_as_it_was(
     assert "scene MPI alpha" not in viewer.layers
     assert not [c for c in viewer.mouse_move_callbacks if "_weak" in c.__qualname__]
     viewer.layers.remove("scene MPI")  # nobody listens any more
+
+
+def test_another_fit_into_the_same_layers(
+    model: Any, widget: InspectWidget, record: RunRecord, calibration: Calibration, qtbot: Any
+) -> None:
+    widget.tabs.setCurrentWidget(widget.refocus_panel)
+    first = _refocus(widget, qtbot)
+    darker = replace(record, mpi_color=record.mpi_color / 2)
+    put_layers(model, run_layers(darker, calibration=calibration))
+    qtbot.waitUntil(lambda: widget.source.stack.color is darker.mpi_color)
+    np.testing.assert_allclose(_refocus(widget, qtbot), first / 2, atol=1e-5)
 
 
 def test_several_results(model: Any, widget: InspectWidget, record: RunRecord) -> None:

@@ -159,8 +159,9 @@ class Refocuser:
         """Let the edge pixels of the layers go on outside, so that all windows lie inside."""
         if margin_px > self._padding_px:
             self._padding_px = -(-margin_px // PADDING_STEP_PX) * PADDING_STEP_PX
-            border = 2 * ((self._padding_px, self._padding_px),)
-            self._padded = np.pad(self._layers, ((0, 0), (0, 0), *border), mode="edge")
+            p, (height, width) = self._padding_px, self.shape
+            self._padded = np.pad(self._layers, ((0, 0), (0, 0), (p, p), (p, p)), mode="edge")
+            self._layers = self._padded[..., p : p + height, p : p + width]  # not kept twice
 
     def _render_tiles(
         self, tiles: IntArray, blurs: list[TilesBlur], superseded: Callable[[], bool]

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import ref
 
 from napari.utils.notifications import show_error
-from qtpy.QtCore import QEvent, Qt
+from qtpy.QtCore import QEvent, Qt, QTimer
 from qtpy.QtWidgets import (
     QFormLayout,
     QFrame,
@@ -134,6 +134,8 @@ class InspectWidget(QWidget):
         for part in (self.depth_panel, self.layers_panel, self.refocus_panel, self.export):
             part.stop()
         self._stage.restore()
+        if self._source is not None:
+            self._source.layer.events.data.disconnect(self._on_new_data)
 
     def event(self, event: Any) -> bool:
         """Qt: notice when the dock of this widget is closed; napari takes it out and forgets it."""
@@ -158,6 +160,8 @@ class InspectWidget(QWidget):
         self._on_choice()
 
     def _on_choice(self, _: Any = None) -> None:
+        if self._is_closed:
+            return
         layer = mpi_layers(self._viewer).get(self.choice.currentText())
         if layer is None:
             self._set_source(None)
@@ -174,7 +178,11 @@ class InspectWidget(QWidget):
         return has_new_content or calibration_of(self._viewer, layer) is not now.calibration
 
     def _set_source(self, source: MpiSource | None) -> None:
-        self._source = source
+        before, self._source = self._source, source
+        if before is not None:
+            before.layer.events.data.disconnect(self._on_new_data)
+        if source is not None:
+            source.layer.events.data.connect(self._on_new_data)
         for panel in (self.depth_panel, self.layers_panel, self.refocus_panel):
             panel.set_source(source)
         self.message.setVisible(source is None)
@@ -183,6 +191,10 @@ class InspectWidget(QWidget):
         if source is not None:
             self.plot.set_scales(source.stack.defocus_scales)
             self.reading.setText(NOTHING_UNDER_CURSOR)
+
+    def _on_new_data(self, _: Any = None) -> None:
+        """Another fit writes into the same layer: first the pixels, then what belongs to them."""
+        QTimer.singleShot(0, self._on_choice)
 
     def _activate_tab(self, _: Any = None) -> None:
         panel = self.tabs.currentWidget()
