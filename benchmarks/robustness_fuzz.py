@@ -254,7 +254,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
-    scratch = Path(tempfile.mkdtemp(prefix="dpdeblur-fuzz-"))
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    scratch = Path(tempfile.mkdtemp(prefix="dpdeblur-fuzz-", dir=memory))
     if not options.json:
         print(f"files that break a promise are kept in {scratch}\n{HEADING}", flush=True)
     outcomes = []

@@ -133,7 +133,8 @@ def _inside_png(content: bytes, other: bytes, choose: random.Random) -> bytes:
     chunks = list(_png_chunks(content))
     index = choose.randrange(len(chunks))
     kind, data = chunks[index]
-    if kind == b"IDAT" and choose.random() < 0.5:
+    whole = sum(kind == b"IDAT" for kind, _ in chunks) == 1
+    if kind == b"IDAT" and whole and choose.random() < 0.5:
         data = zlib.compress(_blind(zlib.decompress(data), other, choose))
     else:
         data = _blind(data, other, choose)

@@ -1,0 +1,85 @@
+"""Two workers against one: the same batch, one after the other, in one run.
+
+    python benchmarks/robustness_batch.py [--captures 20] [--size 240 320] [--json]
+
+Captures are fitted with the preset `preview` and one thread for each worker. The workers are
+warm: both clusters have loaded torch before the clock starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from napari_dpdeblur.batch import make_plan
+from napari_dpdeblur.batch.cluster import connected
+from napari_dpdeblur.batch.run import run_plan
+from napari_dpdeblur.calibration import save_calibration
+from napari_dpdeblur.calibration.synthetic import synthetic_calibration
+from napari_dpdeblur.capture.pgm import write_pgm_pair
+from napari_dpdeblur.capture.synthetic import render_capture, synthetic_scene
+from napari_dpdeblur.fit.settings import FitSettings
+
+MAX_RATIO = 0.65
+
+
+def load_torch() -> str:
+    import napari_dpdeblur.fit.solver
+
+    return str(napari_dpdeblur.fit.solver.__name__)
+
+
+def write_captures(folder: Path, count: int, size: tuple[int, int]) -> Path:
+    """So many captures and their calibration; returns the path of the calibration."""
+    for seed in range(count):
+        capture = render_capture(synthetic_scene(*size, seed=seed), pixel_aspect=2, seed=seed)
+        write_pgm_pair(folder, f"scene{seed:03d}", *capture.raw[:, 0])
+    path = folder.with_suffix(".dpcal")
+    save_calibration(replace(synthetic_calibration(*size), vignetting=None), path)
+    return path
+
+
+def time_of(workers: int, captures: Path, calibration: Path, output: Path) -> float:
+    """Seconds from the plan to the final index."""
+    settings = FitSettings(preset="preview", device="cpu", threads=1)
+    with connected("local", workers) as client:
+        client.run(load_torch)
+        start = time.monotonic()
+        plan = make_plan([captures], calibration, output, settings)
+        index = run_plan(plan, client)
+        elapsed_s = time.monotonic() - start
+    if index.count("done") != len(plan.asked):
+        sys.exit("a capture failed")
+    return elapsed_s
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Two workers against one.")
+    parser.add_argument("--captures", type=int, default=20)
+    parser.add_argument("--size", nargs=2, type=int, default=(240, 320))
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="dpdeblur-batch-") as scratch:
+        captures = Path(scratch) / "captures"
+        captures.mkdir()
+        calibration = write_captures(captures, options.captures, tuple(options.size))
+        times = {
+            workers: time_of(workers, captures, calibration, Path(scratch) / f"out{workers}")
+            for workers in (1, 2)
+        }
+    ratio = times[2] / times[1]
+    if options.json:
+        print(json.dumps({"one_s": times[1], "two_s": times[2], "ratio": ratio}))
+    else:
+        print(f"one worker {times[1]:.1f} s, two workers {times[2]:.1f} s: {ratio:.0%}")
+    return int(ratio > MAX_RATIO)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""How much of a fit's time its checkpoints take, and how many there are.
+
+    python benchmarks/robustness_checkpoint.py [--size 504 672] [--presets standard preview] [--json]
+
+The fit writes its checkpoints to the disk, synced; the time is measured around every save.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from napari_dpdeblur.calibration.synthetic import synthetic_calibration
+from napari_dpdeblur.capture.synthetic import render_capture, synthetic_scene
+from napari_dpdeblur.fit import Checkpoint, FitSettings, run_fit
+from napari_dpdeblur.fit.checkpoint import FitState
+
+MAX_SHARE = 0.03
+
+
+class CountingCheckpoint(Checkpoint):
+    """Counts what was really written."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.saves = 0
+        self.largest_bytes = 0
+
+    def save(self, signature: str, state: FitState) -> None:
+        before = self.spent_s
+        super().save(signature, state)
+        self.saves += self.spent_s > before
+        self.largest_bytes = max(self.largest_bytes, self.path.stat().st_size)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one fit."""
+
+    preset: str
+    saves: int
+    largest_mb: float
+    saving_s: float
+    fit_s: float
+
+    @property
+    def share(self) -> float:
+        return self.saving_s / self.fit_s
+
+
+def cost_of(preset: str, size: tuple[int, int], scratch: Path) -> Cost:
+    """Fit once with checkpoints."""
+    capture = render_capture(synthetic_scene(*size, seed=1), pixel_aspect=2)
+    settings = FitSettings.of({"preset": preset, "device": "cpu", "steps": 20})
+    checkpoint = CountingCheckpoint(scratch / f"{preset}.checkpoint")
+    start = time.monotonic()
+    run_fit(capture, synthetic_calibration(*size), settings, checkpoint=checkpoint)
+    elapsed_s = time.monotonic() - start
+    size_mb = checkpoint.largest_bytes / 1e6
+    return Cost(preset, checkpoint.saves, size_mb, checkpoint.spent_s, elapsed_s)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="The share of time that checkpoints take.")
+    parser.add_argument("--size", nargs=2, type=int, default=(504, 672))
+    parser.add_argument("--presets", nargs="+", default=["standard", "preview"])
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="dpdeblur-checkpoint-") as scratch:
+        costs = [cost_of(p, tuple(options.size), Path(scratch)) for p in options.presets]
+    if options.json:
+        print(json.dumps([{**asdict(cost), "share": cost.share} for cost in costs], indent=2))
+    else:
+        for cost in costs:
+            print(
+                f"{cost.preset:<10}{cost.saves} saves of up to {cost.largest_mb:.1f} MB: "
+                f"{cost.saving_s:.3f} s of {cost.fit_s:.1f} s, {cost.share:.2%}"
+            )
+    return int(any(cost.share > MAX_SHARE for cost in costs))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""Ten fits in one process, and the memory that is estimated against the memory that is needed.
+
+    python benchmarks/robustness_memory.py [--fits 10] [--estimates] [--json]
+
+Prints the resident memory after every fit; that after the last one must be within 10 % of that
+after the second. With `--estimates` (minutes), fits of several sizes run through the command
+line, each in a process of its own, and their peak is compared with the estimate.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from napari_dpdeblur.fit.estimate import estimate_memory
+from napari_dpdeblur.fit.presets import Preset
+
+PROGRAM = "from napari_dpdeblur.cli import main; raise SystemExit(main())"
+SIZES = ((480, 640), (1008, 1344), (1512, 2016))
+PRESETS: tuple[Preset, ...] = ("preview", "standard")
+MAX_GROWTH = 0.1
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Resident memory after each fit."""
+
+    resident_mb: list[float]
+
+    @property
+    def growth(self) -> float:
+        """From after the second fit to after the last."""
+        return self.resident_mb[-1] / self.resident_mb[1] - 1
+
+
+def repeated_fits(fits: int, size: tuple[int, int] = (192, 256)) -> Growth:
+    """Fit a scene again and again, as a window or a script would."""
+    from napari_dpdeblur.fit import run_fit
+    from napari_dpdeblur.results.fit_record import record_of
+    from robustness_scene import small_scene
+
+    scene = small_scene(size=size)
+    process = psutil.Process()
+    resident = []
+    for _ in range(fits):
+        record_of(run_fit(scene.capture, scene.calibration, scene.settings))
+        resident.append(process.memory_info().rss / 1e6)
+    return Growth(resident)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One fit: what was expected and what it took at most."""
+
+    preset: str
+    height: int
+    width: int
+    estimated_gb: float
+    peak_gb: float
+
+
+def estimates(scratch: Path) -> list[Estimate]:
+    """Captures of several sizes with both presets, 12 layers."""
+    found = []
+    for height, width in SIZES:
+        folder = scratch / f"{height}"
+        _peak_gb("simulate", "-o", str(folder), "--size", str(height), str(width))
+        for preset in PRESETS:
+            run = scratch / f"{height}-{preset}"
+            capture = [str(folder / "synthetic_left.pgm"), "--preset", preset, "-o", str(run)]
+            peak = _peak_gb("fit", *capture, "--calibration", str(folder / "synthetic.dpcal"))
+            expected = estimate_memory(height, width, 1, 12, preset, row_upsampling=2) / 1e9
+            found.append(Estimate(preset, height, width, expected, peak))
+    return found
+
+
+def _peak_gb(*arguments: str) -> float:
+    command = [sys.executable, "-c", PROGRAM, *arguments, "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(arguments)} failed")
+    return usage.ru_maxrss * 1024 / 1e9
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Memory of ten fits, and its estimate.")
+    parser.add_argument("--fits", type=int, default=10)
+    parser.add_argument("--estimates", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    growth = repeated_fits(options.fits)
+    rows: list[Estimate] = []
+    if options.estimates:
+        with tempfile.TemporaryDirectory(prefix="dpdeblur-memory-") as scratch:
+            rows = estimates(Path(scratch))
+    if options.json:
+        content = {**asdict(growth), "growth": growth.growth, "estimates": list(map(asdict, rows))}
+        print(json.dumps(content, indent=2))
+    else:
+        print("after each fit:", *(f"{value:.0f} MB" for value in growth.resident_mb))
+        print(f"from the second to the last: {growth.growth:+.1%}")
+        for row in rows:
+            print(
+                f"{row.preset:<10}{row.height} x {row.width}: estimated {row.estimated_gb:.2f} GB, "
+                f"needed {row.peak_gb:.2f} GB"
+            )
+    too_low = [row for row in rows if row.estimated_gb < row.peak_gb]
+    return int(growth.growth > MAX_GROWTH or bool(too_low))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

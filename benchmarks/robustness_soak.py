@@ -1,0 +1,52 @@
+"""All long tests of robustness, one after the other: `tox -e soak`.
+
+    python benchmarks/robustness_soak.py [--short]
+
+Each part prints its figures; the exit status is the number of parts that broke a promise. Takes
+about an hour on a quiet computer with two cores; `--short` takes minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+TESTS = HERE.parent / "tests" / "batch"
+# Script, options of the long and of the short version.
+PARTS = (
+    ("robustness_fuzz.py", ["--count", "20000"], ["--count", "200"]),
+    ("robustness_kill.py", ["--moments", "200"], ["--moments", "10"]),
+    ("robustness_disk.py", ["--trials", "200"], ["--trials", "20"]),
+    ("robustness_memory.py", ["--fits", "10", "--estimates"], ["--fits", "4"]),
+    ("robustness_checkpoint.py", ["--size", "1008", "1344"], ["--size", "192", "256"]),
+    ("robustness_batch.py", ["--captures", "20"], ["--captures", "6", "--size", "96", "128"]),
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="All long tests of robustness.")
+    parser.add_argument("--short", action="store_true")
+    short = parser.parse_args().short
+    failed = 0
+    for script, long_options, short_options in PARTS:
+        options = short_options if short else long_options
+        failed += _run([sys.executable, str(HERE / script), *options])
+    pytest = [sys.executable, "-m", "pytest", "-q", str(TESTS)]
+    failed += _run(pytest if short else [*pytest, "--run-slow"])
+    return failed
+
+
+def _run(command: list[str]) -> bool:
+    print(f"\n=== {' '.join(Path(word).name for word in command[1:])}", flush=True)
+    start = time.monotonic()
+    status = subprocess.run(command, check=False).returncode
+    print(f"=== {'kept' if status == 0 else 'BROKEN'}, {time.monotonic() - start:.0f} s")
+    return status != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
