@@ -1,6 +1,6 @@
 """How much of a fit's time its checkpoints take, and how many there are.
 
-    python benchmarks/robustness_checkpoint.py [--size 504 672] [--presets standard preview] [--json]
+    python benchmarks/robustness_checkpoint.py [--size 504 672] [--presets NAME ...] [--json]
 
 The fit writes its checkpoints to the disk, synced; the time is measured around every save.
 """
