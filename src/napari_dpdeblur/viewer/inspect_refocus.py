@@ -96,7 +96,8 @@ class RefocusPanel(QWidget):
         for control in controls:
             control.blockSignals(False)
         self._enable_radius()
-        self.status.setText("" if is_calibrated else NO_CALIBRATION)
+        self.status.clear()
+        self.note.setVisible(not is_calibrated)
 
     def activate(self) -> None:
         """Show the refocused picture."""
@@ -163,6 +164,7 @@ class RefocusPanel(QWidget):
         self.sharp = QPushButton("&All in focus", objectName="inspect_all_in_focus")
         self.sharp.setToolTip("Close the aperture: everything is sharp.")
         self.sharp.clicked.connect(lambda: self._set(self.focus.value(), 0.0))
+        self.note = QLabel(NO_CALIBRATION, objectName="inspect_lens_note", wordWrap=True)
         self.status = QLabel(objectName="inspect_status", wordWrap=True)
         self.status.setToolTip("Size and speed of the picture that is shown.")
 
@@ -179,6 +181,7 @@ class RefocusPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.addLayout(form)
         layout.addLayout(buttons)
+        layout.addWidget(self.note)
         layout.addWidget(self.status)
 
     def _set(self, focus: float, aperture: float) -> None:

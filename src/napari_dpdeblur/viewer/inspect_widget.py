@@ -7,7 +7,7 @@ from typing import Any
 from weakref import ref
 
 from napari.utils.notifications import show_error
-from qtpy.QtCore import QEvent, Qt, QTimer
+from qtpy.QtCore import QEvent, QSize, Qt, QTimer
 from qtpy.QtWidgets import (
     QFormLayout,
     QFrame,
@@ -118,6 +118,10 @@ class InspectWidget(QWidget):
         for key, steps in STEP_KEYS.items():
             action = _weak(self, "_step", steps)
             self._viewer.bind_key(key, action, overwrite=True)
+
+    def sizeHint(self) -> QSize:
+        """Qt: leave the width to the canvas."""
+        return QSize(MIN_WIDTH_PX, super().sizeHint().height())
 
     def close_down(self) -> None:
         """Stop all threads, forget the viewer, and leave it as it was."""
