@@ -58,7 +58,7 @@ def wrong_discs(found, target, pose, frame=FRAME):
 
 def test_random_poses_are_found_or_refused_but_never_wrong():
     refused = []
-    for seed in range(40):
+    for seed in range(24):
         target, pose, picture = random_case(seed)
         try:
             found = detect_discs(picture, target)
@@ -66,7 +66,7 @@ def test_random_poses_are_found_or_refused_but_never_wrong():
             refused.append(str(error))
             continue
         assert wrong_discs(found, target, pose) == 0, f"pose {seed}"
-    assert len(refused) <= 2, refused
+    assert len(refused) <= 1, refused
 
 
 def test_geometry_is_recovered_to_a_tenth_of_a_pixel():
@@ -162,10 +162,18 @@ def test_two_halves_that_do_not_fit_together_are_refused():
         detect_discs(picture, target, "shot")
 
 
-def test_too_few_discs_because_the_camera_is_too_close():
+@pytest.mark.parametrize("scale", [3.0, 4.0])
+def test_too_few_discs_because_the_camera_is_too_close(scale):
     target = Target.for_screen(700, 520, 30.0)
-    with pytest.raises(CalibrationError, match=r"only .* whole discs|no discs"):
-        detect_discs(picture_of(target, Pose(scale=4.0)), target, "shot")
+    with pytest.raises(CalibrationError, match="shot: discs are cut off at every border"):
+        detect_discs(picture_of(target, Pose(scale=scale)), target, "shot")
+
+
+def test_a_screen_that_fills_a_corner_only_is_not_cut_off_everywhere():
+    target = Target.for_screen(700, 520, 30.0)
+    picture = picture_of(target, Pose(scale=0.9, offset_px=(420, 330)))
+    with pytest.raises(CalibrationError, match=r"shot: (no|only \d+ whole) discs"):
+        detect_discs(picture, target, "shot")
 
 
 def test_steps_of_a_turned_lattice():

@@ -19,6 +19,8 @@ SMOOTHING, SURROUNDINGS = 0.14, 0.5
 REDUCED_PITCH_PX = 20.0  # blobs are so smooth that a finer picture tells nothing more
 MIN_AREA, MAX_AREA = 0.015, 0.7
 MIN_CONTRAST = 0.25  # of the median blob
+# Discs that the borders cut off: how many at each, how near, how much brighter than the gaps.
+MIN_CUT_OFF, BORDER_SHARE, MIN_CUT_OFF_CONTRAST, CUT_OFF_SMOOTHING_PX = 2, 0.2, 0.25, 2.0
 THRESHOLD_SHARE = 0.5  # of Otsu: the smallest discs are far below the mean of both classes
 
 
@@ -120,6 +122,19 @@ def _blobs(picture: np.ndarray, pitch_px: float) -> Blobs:
     light, sum_x, sum_y = (np.bincount(label, value * w, count)[index] for w in (1.0, x, y))
     strong = light > MIN_CONTRAST * np.median(light)
     return Blobs((np.stack([sum_x, sum_y], axis=1) / light[:, None])[strong], light[strong])
+
+
+def is_cut_off(picture: np.ndarray) -> bool:
+    """Whether separate bright things lie at each of the four borders: the pattern goes on there."""
+    smooth = cv2.GaussianBlur(picture, (0, 0), CUT_OFF_SMOOTHING_PX)
+    dark, bright = np.percentile(smooth, [2, 98])
+    if bright - dark < MIN_CUT_OFF_CONTRAST:
+        return False
+    _, labels = cv2.connectedComponents((smooth > (dark + bright) / 2).astype(np.uint8))
+    rows, cols = (int(BORDER_SHARE * side) for side in labels.shape)
+    strips = (labels[:rows], labels[-rows:], labels[:, :cols], labels[:, -cols:])
+    found = [set(np.unique(strip).tolist()) - {0} for strip in strips]
+    return min(len(labels_there) for labels_there in found) >= MIN_CUT_OFF
 
 
 def _threshold(response: np.ndarray) -> float:

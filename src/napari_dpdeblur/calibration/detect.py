@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import least_squares
 from scipy.spatial import cKDTree
 
-from napari_dpdeblur.calibration.blobs import Blobs, find_blobs, lattice_vectors
+from napari_dpdeblur.calibration.blobs import Blobs, find_blobs, is_cut_off, lattice_vectors
 from napari_dpdeblur.calibration.geometry import ScreenGeometry, project
 from napari_dpdeblur.calibration.lattice import Lattice, Match, grow_lattice, match_code
 from napari_dpdeblur.calibration.target import Target
@@ -95,19 +95,24 @@ def detect_discs(picture: np.ndarray, target: Target, name: str = "The capture")
 def _lattice(picture: np.ndarray, name: str) -> tuple[Blobs, Lattice, float]:
     steps = lattice_vectors(picture)
     if steps is None:
-        raise _no_discs(name)
+        raise _no_discs(picture, name)
     pitch_px = float(np.hypot(*steps.T).mean())
     blobs = find_blobs(picture, pitch_px)
     if len(blobs.centres) < MIN_DISCS:
-        raise _no_discs(name, len(blobs.centres))
+        raise _no_discs(picture, name, len(blobs.centres))
     middle = np.median(blobs.centres, axis=0)
     lattice = grow_lattice(blobs.centres, steps, middle)
     if len(lattice.blob) < MIN_DISCS:
-        raise _no_discs(name, len(lattice.blob))
+        raise _no_discs(picture, name, len(lattice.blob))
     return blobs, lattice, pitch_px
 
 
-def _no_discs(name: str, count: int = 0) -> CalibrationError:
+def _no_discs(picture: np.ndarray, name: str, count: int = 0) -> CalibrationError:
+    if is_cut_off(picture):
+        return CalibrationError(
+            f"{name}: discs are cut off at every border and fewer than the {MIN_DISCS} whole ones "
+            "that are needed are left; move the camera away from the screen."
+        )
     found = f"only {count} whole discs in a regular grid were" if count else "no discs were"
     return CalibrationError(
         f"{name}: {found} found, but at least {MIN_DISCS} are needed; show the pattern on the "
