@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import psutil
@@ -18,7 +19,6 @@ from napari_dpdeblur.viewer.show import put_layers
 PATIENCE_MS = 240_000
 QUICK = FitSettings(preset="preview", layers=4, threads=1)
 ENDLESS = FitSettings(preset="paper", layers=4, threads=1, steps=100_000)
-ROUNDS = FitSettings(layers=4, threads=1, image_rounds=8, image_steps=3)
 
 
 class FitBench:
@@ -31,7 +31,7 @@ class FitBench:
             put_layers(viewer, calibration_layers(calibration))
         if capture is not None:
             put_layers(viewer, capture_layers(capture))
-        self.widget: FitWidget | None = FitWidget(viewer)
+        self.widget = FitWidget(viewer)
         self.dock = viewer.window.add_dock_widget(self.widget, name="Fit")
 
     @property
@@ -71,7 +71,7 @@ class FitBench:
 
     def close(self) -> None:
         """End whatever runs; a failed test may keep the widget alive."""
-        if self.widget is not None:
+        with suppress(RuntimeError):  # Qt's part of it is gone already
             self.worker.kill()
             self.widget.deleteLater()
-            fit_widget._running.discard(self.widget)
+        fit_widget._running.discard(self.widget)

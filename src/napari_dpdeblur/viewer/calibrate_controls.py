@@ -15,7 +15,14 @@ from napari_dpdeblur.viewer import state
 from napari_dpdeblur.viewer.calibrate_files import CaptureGroup
 from napari_dpdeblur.viewer.calibrate_target import TargetChoice
 from napari_dpdeblur.viewer.fit_form import SettingsForm, leave_wheel_alone
-from napari_dpdeblur.viewer.parts import fill_with_scroll, fold, push_button, row_of, text_label
+from napari_dpdeblur.viewer.parts import (
+    DockedWidget,
+    fill_with_scroll,
+    fold,
+    push_button,
+    row_of,
+    text_label,
+)
 from napari_dpdeblur.viewer.worker_panel import WorkerPanel
 
 SECTION = "calibrate"
@@ -29,7 +36,7 @@ NO_FOCUS = "unknown"
 SETTLE_MS = 300
 
 
-class CalibrateControls(QWidget):
+class CalibrateControls(DockedWidget):
     """Controls that remember their values; the captures are chosen anew each time."""
 
     def __init__(self) -> None:

@@ -22,6 +22,7 @@ from napari_dpdeblur.viewer.fit_output import OutputFolder
 from napari_dpdeblur.viewer.fit_region import visible_region
 from napari_dpdeblur.viewer.loss_plot import LossPlot
 from napari_dpdeblur.viewer.parts import (
+    DockedWidget,
     fill_with_scroll,
     fold,
     push_button,
@@ -38,7 +39,7 @@ OTHER_SETTINGS = tuple(
 SETTLE_MS = 150
 
 
-class FitControls(QWidget):
+class FitControls(DockedWidget):
     """Controls that follow the layers of the viewer and remember their values."""
 
     def __init__(self, viewer: Any) -> None:
