@@ -23,7 +23,7 @@ DETAIL_SIGMA_PX = 1.0  # what is finer than this counts as detail
 WINDOW_SIGMA_PX = 2.0  # over which the energy of detail is averaged
 MIN_PROMINENCE = 3.0  # energy of the sharpest slice over that of the median one
 MIN_SIGNAL = 4.0  # energy of detail over that of noise
-STEP_SLICES = 2.0  # neighbouring values that differ by more are two surfaces
+STEP = 0.04  # neighbouring values that differ by more of the range are two surfaces
 STEP_REACH_PX = 7  # around such steps, where the blur of one surface covers the other
 FILL_SMOOTHNESS = 1.0
 FILL_EDGE = 0.03
@@ -64,7 +64,7 @@ def stack_truth(slices: FloatArray, align: bool = True) -> StackTruth:
     position, confidence = _sharpest(energy)
     filled = _filled(position, confidence, slices)
     agrees = np.abs(position - filled) < AGREEMENT * (len(slices) - 1)
-    seen = confidence * _away_from_steps(filled) * agrees
+    seen = confidence * _away_from_steps(filled / (len(slices) - 1)) * agrees
     image = _picked(slices, filled)
     defocus = filled / np.float32(len(slices) - 1)
     return StackTruth(image, defocus, seen.astype(np.float32), breathing)
@@ -133,11 +133,11 @@ def _picked(slices: FloatArray, position: FloatArray) -> FloatArray:
     return np.asarray(first + share * (second - first), np.float32)
 
 
-def _away_from_steps(position: FloatArray) -> FloatArray:
+def _away_from_steps(defocus: FloatArray) -> FloatArray:
     """0 around steps from one surface to another, else 1."""
     window = np.ones((3, 3), np.uint8)
-    spread = cv2.dilate(position, window) - cv2.erode(position, window)
-    steps = (spread > STEP_SLICES).astype(np.uint8)
+    spread = cv2.dilate(defocus, window) - cv2.erode(defocus, window)
+    steps = (spread > STEP).astype(np.uint8)
     size = 2 * STEP_REACH_PX + 1
     reached = cv2.dilate(steps, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size)))
     return (1 - reached).astype(np.float32)

@@ -1,0 +1,115 @@
+"""`benchmark`, `ablation` and `baseline` as a user calls them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+import tifffile
+from benchmark_data import CALIBRATION, SIZE, write_data
+
+from napari_dpdeblur.cli import main
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_data(tmp_path_factory.mktemp("data"))
+
+
+def common(data: Path, output: Path) -> list[str]:
+    calibration = str(data / CALIBRATION)
+    return [str(data), "-o", str(output), "--calibration", calibration, "--threads", "1"]
+
+
+def rows_of(report: Path) -> list[dict[str, str]]:
+    with (report / "table.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_benchmark_writes_tables_and_page(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report"
+    others = tmp_path / "others"
+    others.mkdir()
+    options = ["--methods", "input", "wadhwa", "preview", "--maps", f"Others={others}"]
+    assert main(["benchmark", *common(data, report), *options, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["rows"] == 8
+    assert len(printed["failed"]) == 2
+    rows = rows_of(report)
+    measured = {(row["method"], row["scene"]): row for row in rows if row["source"] == "measured"}
+    assert measured["Others", "001"]["status"] == "failed"
+    assert float(measured["preview", "mean"]["aiwe1"]) < float(measured["input", "mean"]["aiwe1"])
+    assert sum(row["source"] == "published" for row in rows) == 8
+    assert "| DPDNet | published, 17 scenes | 25.59 |" in (report / "table.md").read_text()
+    page = (report / "report.html").read_text("utf-8")
+    assert page.count("data:image/webp;base64,") > 15
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "https://" not in page
+
+
+def test_benchmark_shows_its_progress(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["benchmark", *common(data, tmp_path / "r"), "--methods", "input"]
+    assert main([*arguments, "--scenes", "001", "--maps", f"Others={tmp_path}"]) == 0
+    output = capsys.readouterr()
+    assert "scene 001, input" in output.err
+    assert "holds no picture of scene 001" in output.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--methods", "magic"], "There is no method magic"),
+        (["--scenes", "001", "--calibration", "nowhere"], "The calibration nowhere does not exist"),
+    ],
+)
+def test_bad_arguments(
+    arguments: list[str],
+    sentence: str,
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["benchmark", *common(data, tmp_path / "r"), *arguments]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_pair_that_is_none(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        main(["benchmark", *common(data, tmp_path / "r"), "--onnx", "just-a-file"])
+
+
+def test_an_output_that_is_a_file(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "r").write_text("a file")
+    assert main(["benchmark", *common(data, tmp_path / "r"), "--methods", "input"]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_ablation(data: Path, tmp_path: Path) -> None:
+    options = ["--scenes", "002", "--preset", "preview", "--crop", "16,16,64,96"]
+    assert main(["ablation", *common(data, tmp_path / "r"), *options]) == 0
+    rows = rows_of(tmp_path / "r")
+    found = {row["label"]: row for row in rows if row["source"] == "measured"}
+    assert float(found["no alpha"]["aiwe1"]) > float(found["all terms"]["aiwe1"])
+    assert found["no bias correction"]["mean_defocus"]
+    assert {row["label"] for row in rows if row["source"] == "published"} >= {"no entropy"}
+    assert "without" in (tmp_path / "r" / "mean_defocus.svg").read_text()
+
+
+def test_baseline(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capture, calibration = str(data / "001_left.pgm"), str(data / CALIBRATION)
+    arguments = ["baseline", "wadhwa", capture, "--calibration", calibration]
+    assert main([*arguments, "-o", str(tmp_path / "w")]) == 0
+    assert [path.name for path in (tmp_path / "w").iterdir()] == ["defocus_map.tif"]
+    assert tifffile.imread(tmp_path / "w" / "defocus_map.tif").shape == SIZE
+    arguments[1] = "onnx"
+    assert main([*arguments, "-o", str(tmp_path / "o")]) == 2
+    assert "The method onnx, and only it, needs --model FILE." in capsys.readouterr().err
