@@ -82,7 +82,7 @@ def test_something_unexpected_is_a_report(plan: Plan, monkeypatch: pytest.Monkey
     def surprise(*_: object) -> None:
         raise KeyError("surprise")
 
-    monkeypatch.setattr("napari_dpdeblur.batch.work.memory_of", surprise)
+    monkeypatch.setattr("napari_dpdeblur.batch.work.check_run_folder", surprise)
     assert work(plan).failure == "scene00 failed unexpectedly: KeyError: 'surprise'"
 
 

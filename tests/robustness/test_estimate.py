@@ -61,3 +61,30 @@ def test_the_limit_of_a_batch_job_counts(tmp_path: Path) -> None:
     groups.write_text("0::/no/such/group\n")
     assert estimate._group_limit(groups) is None or estimate._group_limit(groups) > 0
     assert estimate._group_limit(tmp_path / "missing") is None
+
+
+def test_a_fit_that_does_not_fit_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    from napari_dpdeblur.fit import fit
+    from robustness_scene import small_scene
+
+    scene = small_scene()
+    monkeypatch.setattr(estimate, "available_memory", lambda: 100_000_000)
+    with pytest.raises(FitError, match=r"needs about 0\.4 GB of memory, but only 0\.1 GB are free"):
+        next(fit(scene.capture, scene.calibration, scene.settings))
+
+
+def test_the_setting_and_the_environment_limit_threads() -> None:
+    """In processes of their own: the number of threads belongs to a process."""
+    program = (
+        "import torch; from robustness_scene import small_scene; import dataclasses;"
+        "from napari_dpdeblur.fit import fit; s = small_scene('preview');"
+        "settings = s.settings.model_copy(update={'threads': THREADS});"
+        "events = fit(s.capture, s.calibration, settings); next(events);"
+        "print(torch.get_num_threads()); events.close(); print(torch.get_num_threads())"
+    )
+    benchmarks = str(Path(__file__).resolve().parents[2] / "benchmarks")
+    environment = {**os.environ, "PYTHONPATH": benchmarks, "OMP_NUM_THREADS": "2"}
+    for threads, expected in (("None", ["2", "2"]), ("1", ["1", "2"])):
+        command = [sys.executable, "-c", program.replace("THREADS", threads)]
+        done = subprocess.run(command, env=environment, capture_output=True, check=True)
+        assert done.stdout.decode().split() == expected

@@ -13,7 +13,6 @@ from napari_dpdeblur.batch.plan import CHECKPOINTS, KEY, Conditions
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import DualPixelCapture, open_capture
 from napari_dpdeblur.errors import CalibrationError, CaptureError, DpDeblurError, FitError
-from napari_dpdeblur.fit.estimate import memory_of, require_memory
 from napari_dpdeblur.fit.settings import FitSettings
 from napari_dpdeblur.results import check_run_folder, write_run
 from napari_dpdeblur.results.provenance import read_provenance
@@ -65,7 +64,6 @@ def _fit(task: Task) -> None:
     settings = FitSettings.of(task.conditions.settings)
     calibration = _calibration(task.conditions)
     capture = _capture(task)
-    require_memory(memory_of(capture, calibration, settings), task.name)
 
     from napari_dpdeblur.fit import Checkpoint
     from napari_dpdeblur.results.fit_record import record_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,9 +63,13 @@ def run(arguments: argparse.Namespace) -> None:
 
     from napari_dpdeblur.calibration import load_calibration
     from napari_dpdeblur.fit import Checkpoint
+    from napari_dpdeblur.fit.estimate import memory_of
     from napari_dpdeblur.results.fit_record import record_of
 
     calibration = load_calibration(arguments.calibration)
+    need_bytes = memory_of(capture, calibration, settings, arguments.crop)
+    if not arguments.json:
+        print(f"This fit needs about {need_bytes / 1e9:.1f} GB of memory.", file=sys.stderr)
     checkpoint = Checkpoint(checkpoint_path(arguments.output), arguments.resume)
     result = fit_with_bar(capture, calibration, settings, arguments, checkpoint)
     write_run(record_of(result), arguments.output, arguments.overwrite)
@@ -76,6 +81,7 @@ def run(arguments: argparse.Namespace) -> None:
             "back_scale": float(result.defocus_scales[0]),
             "front_scale": float(result.defocus_scales[-1]),
             "elapsed_s": result.provenance["elapsed_s"],
+            "estimated_memory_gb": round(need_bytes / 1e9, 2),
         },
         arguments.json,
     )

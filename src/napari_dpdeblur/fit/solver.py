@@ -13,6 +13,7 @@ from napari_dpdeblur.fit import stages
 from napari_dpdeblur.fit.checkpoint import Checkpoint, FitState
 from napari_dpdeblur.fit.control import FitControl
 from napari_dpdeblur.fit.device import release_memory, resolve_device
+from napari_dpdeblur.fit.estimate import memory_of, require_memory
 from napari_dpdeblur.fit.events import Clock, FitEvent, FitResult
 from napari_dpdeblur.fit.finish import finished, signature
 from napari_dpdeblur.fit.job import Job
@@ -58,6 +59,8 @@ def fit(
     """
     settings = settings or FitSettings()
     device = resolve_device(settings.device)
+    if device.type == "cpu":
+        require_memory(memory_of(capture, calibration, settings, crop), capture.name)
     try:
         with _threads(settings.threads):
             problem = pose_problem(capture, calibration, settings, device, crop)
