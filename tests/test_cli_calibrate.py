@@ -57,6 +57,13 @@ def test_run_writes_a_calibration_with_verdict(result):
     assert len(calibration.source["captures"]["discs"]) == 2
 
 
+def test_an_earlier_calibration_is_not_overwritten(folder, result, capsys):
+    before = result.read_bytes()
+    message = failure(capsys, arguments(folder, result))
+    assert "out.dpcal already exists and is not overwritten; choose another name" in message
+    assert result.read_bytes() == before
+
+
 def test_show_prints_the_verdict_and_writes_the_picture(result, tmp_path, capsys):
     picture = tmp_path / "picture.png"
     assert main(["calibrate", "show", str(result), "--picture", str(picture)]) == 0

@@ -11,6 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from napari_dpdeblur.calibration.calibration import Calibration
 from napari_dpdeblur.errors import CalibrationError
+from napari_dpdeblur.files import atomic_file
 
 PANEL_WIDTH_PX = 640
 GAP_PX = 12
@@ -53,7 +54,8 @@ def calibration_picture(calibration: Calibration) -> np.ndarray:
 def write_picture(calibration: Calibration, path: Path) -> None:
     """Save the picture as PNG."""
     try:
-        Image.fromarray(calibration_picture(calibration)).save(path, format="PNG")
+        with atomic_file(path) as beside:
+            Image.fromarray(calibration_picture(calibration)).save(beside, format="PNG")
     except OSError as error:
         raise CalibrationError(f"{path} cannot be written: {error.strerror or error}.") from error
 

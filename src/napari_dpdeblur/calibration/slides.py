@@ -10,6 +10,7 @@ import numpy as np
 
 from napari_dpdeblur.calibration.target import TARGET_FILE, Target, save_target
 from napari_dpdeblur.errors import CalibrationError
+from napari_dpdeblur.files import write_atomically
 
 PAGE_FILE = "slides.html"
 FRAMES = ("discs", "white", "black")
@@ -78,8 +79,8 @@ def write_target(target: Target, folder: Path) -> list[str]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in encoded.items():
-            (folder / f"{name}.png").write_bytes(content)
-        (folder / PAGE_FILE).write_text(web_page(target, encoded), "utf-8")
+            write_atomically(folder / f"{name}.png", content)
+        write_atomically(folder / PAGE_FILE, web_page(target, encoded).encode())
     except OSError as error:
         raise CalibrationError(f"{folder} cannot be written: {error.strerror or error}.") from error
     save_target(target, folder / TARGET_FILE)

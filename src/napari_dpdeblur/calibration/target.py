@@ -16,9 +16,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from napari_dpdeblur.errors import CalibrationError
+from napari_dpdeblur.files import read_regular, write_atomically
 
 FORMAT: Final = "napari-dpdeblur target"
 TARGET_FILE = "target.json"
+MAX_BYTES = 4_000_000
 CODE_SEED = 20210705
 # What the camera should see, in its pixels: found by trying, see docs/calibration.md.
 CAMERA_PITCH_PX = 50.0
@@ -155,7 +157,7 @@ def pitch_for_screen(
 def save_target(target: Target, path: Path) -> None:
     """Write the machine-readable description."""
     try:
-        path.write_text(json.dumps(target.describe(), indent=1) + "\n", "utf-8")
+        write_atomically(path, (json.dumps(target.describe(), indent=1) + "\n").encode())
     except OSError as error:
         raise CalibrationError(f"{path} cannot be written: {error.strerror or error}.") from error
 
@@ -163,7 +165,7 @@ def save_target(target: Target, path: Path) -> None:
 def load_target(path: Path) -> Target:
     """Read `target.json`."""
     try:
-        content = _TargetFile.model_validate_json(path.read_text("utf-8"))
+        content = _TargetFile.model_validate_json(read_regular(path, MAX_BYTES))
     except OSError as error:
         raise CalibrationError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (ValidationError, UnicodeDecodeError) as error:

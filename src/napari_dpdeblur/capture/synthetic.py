@@ -24,6 +24,7 @@ from napari_dpdeblur.capture.synthetic_lens import (
 from napari_dpdeblur.capture.synthetic_objects import scene_objects
 from napari_dpdeblur.capture.synthetic_shapes import Grid
 from napari_dpdeblur.errors import CaptureError
+from napari_dpdeblur.files import atomic_file
 
 if TYPE_CHECKING:
     from napari_dpdeblur.optics import KernelGrid, MultiplaneImage
@@ -266,6 +267,7 @@ def write_synthetic(folder: Path, scene: SyntheticScene, capture: DualPixelCaptu
 
 def _write_truth(folder: Path, name: str, scene: SyntheticScene) -> Sequence[Path]:
     sharp, defocus = folder / f"{name}_all_in_focus.tif", folder / f"{name}_defocus.tif"
-    tifffile.imwrite(sharp, scene.all_in_focus.squeeze())
-    tifffile.imwrite(defocus, scene.defocus_map)
+    for path, pixels in ((sharp, scene.all_in_focus.squeeze()), (defocus, scene.defocus_map)):
+        with atomic_file(path) as beside:
+            tifffile.imwrite(beside, pixels)
     return sharp, defocus

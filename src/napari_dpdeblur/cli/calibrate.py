@@ -64,6 +64,7 @@ def _add_run(steps: Subparsers) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="CAL", help="file to write, .dpcal"
     )
+    parser.add_argument("--overwrite", action="store_true", help="replace an earlier calibration")
     parser.add_argument("--camera", default="unknown camera", help="name of the camera")
     parser.add_argument("--focus-distance", type=float, metavar="M", help="focus, in metres")
     parser.add_argument("--grid", type=size, default=(8, 6), metavar="WxH", help="tiles: 8x6")
@@ -82,6 +83,11 @@ def run_calibration(arguments: argparse.Namespace) -> None:
     from napari_dpdeblur.calibration.run import Camera, Captures, calibrate
     from napari_dpdeblur.calibration.target import load_target
 
+    if arguments.output.exists() and not arguments.overwrite:
+        raise CalibrationError(
+            f"{arguments.output} already exists and is not overwritten; choose another name or "
+            "give --overwrite."
+        )
     settings = _settings(arguments)
     target = load_target(arguments.target)
     groups = [open_all(getattr(arguments, name), arguments) for name in GROUPS]
