@@ -6,7 +6,7 @@ from typing import Any
 
 from napari.layers import Image
 from napari.utils.notifications import show_error
-from qtpy.QtCore import QEvent, Qt
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QApplication,
     QFormLayout,
@@ -28,6 +28,7 @@ from napari_dpdeblur.viewer.evaluate_layers import (
     guess_mode,
 )
 from napari_dpdeblur.viewer.find import layer_of
+from napari_dpdeblur.viewer.inspect_dock import DockedWidget
 from napari_dpdeblur.viewer.inspect_thread import LatestWorker, Superseder
 from napari_dpdeblur.viewer.layers import (
     ALL_IN_FOCUS,
@@ -54,11 +55,8 @@ MISSING = "-"
 ROW_PX = 28
 
 
-class EvaluateWidget(QWidget):
+class EvaluateWidget(DockedWidget):
     """Two layers to choose, six numbers, and a layer that shows where the error is."""
-
-    _is_closed = False
-    _was_docked = False
 
     def __init__(self, napari_viewer: Any, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -79,24 +77,12 @@ class EvaluateWidget(QWidget):
         """Whether a comparison is on its way."""
         return self._worker.is_busy
 
-    def close_down(self) -> None:
+    def stop_all(self) -> None:
         """End the thread and listen no more."""
-        if self._is_closed:
-            return
-        self._is_closed = True
         self._worker.stop()
         events = self._viewer.layers.events
         for event in (events.inserted, events.removed):
             event.disconnect(self._refresh)
-
-    def event(self, event: Any) -> bool:
-        """Qt: notice when the dock of this widget is closed."""
-        if event.type() == QEvent.Type.ParentChange:
-            if self.parent() is not None:
-                self._was_docked = True
-            elif self._was_docked:
-                self.close_down()
-        return super().event(event)
 
     def _build(self) -> None:
         self.result = choice("evaluate_result", "The layer to judge: an image or a defocus map.")

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import ref
 
 from napari.utils.notifications import show_error
-from qtpy.QtCore import QEvent, QSize, Qt, QTimer
+from qtpy.QtCore import QSize, Qt, QTimer
 from qtpy.QtWidgets import (
     QFormLayout,
     QFrame,
@@ -20,6 +20,7 @@ from qtpy.QtWidgets import (
 
 from napari_dpdeblur.results.refocus import Shot
 from napari_dpdeblur.viewer.inspect_depth import DepthPanel
+from napari_dpdeblur.viewer.inspect_dock import DockedWidget
 from napari_dpdeblur.viewer.inspect_export import ExportSection
 from napari_dpdeblur.viewer.inspect_layers import LayersPanel
 from napari_dpdeblur.viewer.inspect_refocus import RefocusPanel
@@ -44,11 +45,8 @@ MIN_WIDTH_PX = 320
 STEP_KEYS = {",": -1, ".": 1}
 
 
-class InspectWidget(QWidget):
+class InspectWidget(DockedWidget):
     """Browse the layers, read the cursor, refocus, look at the layers in 3D."""
-
-    _is_closed = False
-    _was_docked = False
 
     def __init__(self, napari_viewer: Any, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -123,11 +121,8 @@ class InspectWidget(QWidget):
         """Qt: leave the width to the canvas."""
         return QSize(MIN_WIDTH_PX, super().sizeHint().height())
 
-    def close_down(self) -> None:
+    def stop_all(self) -> None:
         """Stop all threads, forget the viewer, and leave it as it was."""
-        if self._is_closed:
-            return
-        self._is_closed = True
         events = self._viewer.layers.events
         for event in (events.inserted, events.removed):
             event.disconnect(self._refresh)
@@ -140,15 +135,6 @@ class InspectWidget(QWidget):
         self._stage.restore()
         if self._source is not None:
             self._source.layer.events.data.disconnect(self._on_new_data)
-
-    def event(self, event: Any) -> bool:
-        """Qt: notice when the dock of this widget is closed; napari takes it out and forgets it."""
-        if event.type() == QEvent.Type.ParentChange:
-            if self.parent() is not None:
-                self._was_docked = True
-            elif self._was_docked:
-                self.close_down()
-        return super().event(event)
 
     def _refresh(self, _: Any = None) -> None:
         """The layer list has changed."""
@@ -164,7 +150,7 @@ class InspectWidget(QWidget):
         self._on_choice()
 
     def _on_choice(self, _: Any = None) -> None:
-        if self._is_closed:
+        if self.is_closed:
             return
         layer = mpi_layers(self._viewer).get(self.choice.currentText())
         if layer is None:
