@@ -21,7 +21,6 @@ const state = {
   scene: 0, kind: data.kinds[0], mode: "slide", a: "", b: "", split: 0.5,
   zoom: 0, x: 0.5, y: 0.5, // zoom 0: fit; x, y: the point of the picture in the middle, 0 to 1
 };
-window.reportState = state;
 
 // ---- what there is
 
