@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import cv2
+import numpy as np
 import torch
 
 from napari_dpdeblur.fit.filters import (
@@ -9,6 +11,7 @@ from napari_dpdeblur.fit.filters import (
     largest_around,
     smallest_around,
 )
+from napari_dpdeblur.fit.finish import BILATERAL_SIGMA_PX, bilateral_filter
 
 
 def test_box_mean() -> None:
@@ -65,3 +68,12 @@ def test_a_guided_median_of_a_constant_is_that_constant() -> None:
     constant = torch.full((16, 16), 0.7)
     found = guided_median(constant, GuidedFilter(torch.rand(16, 16), 2, 1e-3))
     torch.testing.assert_close(found, constant)
+
+
+def test_the_bilateral_filter_in_strips_is_that_of_the_whole_image() -> None:
+    image = np.random.default_rng(0).random((2, 600, 64), np.float32)
+    calls: list[int] = []
+    found = bilateral_filter(image, 0.2, lambda: calls.append(1))
+    whole = [cv2.bilateralFilter(plane, -1, 0.2, BILATERAL_SIGMA_PX) for plane in image]
+    np.testing.assert_allclose(found, np.stack(whole), atol=1e-6)
+    assert len(calls) == 3

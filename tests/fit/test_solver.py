@@ -305,7 +305,7 @@ def runner(known: Any, request: pytest.FixtureRequest) -> Iterator[Runner]:
 @pytest.mark.parametrize(
     ("runner", "stage"), [("standard", "image"), ("paper", "optimise")], indirect=["runner"]
 )
-def test_cancelled_from_another_thread_within_a_second(runner: Runner, stage: str) -> None:
+def test_cancelled_soon_from_another_thread(runner: Runner, stage: str) -> None:
     runner.wait_for(stage)
     start = time.monotonic()
     runner.control.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -19,12 +20,14 @@ from napari_dpdeblur.optics import MultiplaneImage
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
-    from napari_dpdeblur.fit.problem import Crop
+    from napari_dpdeblur.fit.problem import Crop, FitProblem
     from napari_dpdeblur.fit.settings import FitSettings
 
 GUIDED_RADIUS_PX = 16
 GUIDED_EPSILON = 1e-3
 BILATERAL_SIGMA_PX = 3.0
+STRIP_PX = 256
+STRIP_MARGIN_PX = 16  # more than the filter reaches
 
 
 def signature(
@@ -49,7 +52,7 @@ def finished(
     crop: Crop | None,
 ) -> FitResult:
     """Enlarge to calibrated pixels, return to the capture's unit, add the provenance."""
-    problem, settings = job.problem, job.settings
+    problem, settings, check = job.problem, job.settings, job.control.check
     unit = problem.intensity_scale
     image, defocus_map = solution.image, solution.defocus_map
     if settings.guided_filter:
@@ -57,10 +60,10 @@ def finished(
         defocus_map = smooth(defocus_map)
     all_in_focus = _array(problem.enlarged(image))
     if settings.smooth_image:
-        all_in_focus = bilateral_filter(all_in_focus, settings.smooth_image)
+        all_in_focus = bilateral_filter(all_in_focus, settings.smooth_image, check)
     mpi = MultiplaneImage(
-        problem.enlarged(solution.color).cpu() / unit,
-        problem.enlarged(solution.alpha).cpu(),
+        _enlarged_layers(problem, solution.color, check).div_(unit),
+        _enlarged_layers(problem, solution.alpha, check),
         solution.scales.cpu(),
     )
     return FitResult(
@@ -78,13 +81,32 @@ def _array(images: Tensor) -> FloatArray:
     return np.ascontiguousarray(images.detach().float().cpu().numpy())
 
 
-def bilateral_filter(image: FloatArray, intensity_range: float) -> FloatArray:
-    """The published last step: smooth an image (C, H, W) of mean 0.5 within its edges."""
-    planes = [
-        cv2.bilateralFilter(plane, d=-1, sigmaColor=intensity_range, sigmaSpace=BILATERAL_SIGMA_PX)
-        for plane in image
-    ]
-    return np.stack(planes).astype(np.float32)
+def _enlarged_layers(problem: FitProblem, layers: Tensor, check: Callable[[], None]) -> Tensor:
+    """Layers (L, C, h, w) in calibrated pixels on the CPU, one at a time to save memory."""
+    enlarged = np.empty((*layers.shape[:2], *problem.shape), np.float32)
+    for out, layer in zip(enlarged, layers, strict=True):
+        out[:] = _array(problem.enlarged(layer))
+        check()
+    return torch.from_numpy(enlarged)
+
+
+def bilateral_filter(
+    image: FloatArray, intensity_range: float, check: Callable[[], None] = lambda: None
+) -> FloatArray:
+    """The published last step: smooth an image (C, H, W) of mean 0.5 within its edges.
+
+    In strips, so that ``check`` is called often; each sees all the rows that it depends on.
+    """
+    smooth = np.empty_like(image)
+    height = image.shape[1]
+    for top in range(0, height, STRIP_PX):
+        bottom = min(top + STRIP_PX, height)
+        first, last = max(top - STRIP_MARGIN_PX, 0), min(bottom + STRIP_MARGIN_PX, height)
+        for plane, out in zip(image, smooth, strict=True):
+            strip = cv2.bilateralFilter(plane[first:last], -1, intensity_range, BILATERAL_SIGMA_PX)
+            out[top:bottom] = strip[top - first : bottom - first]
+        check()
+    return smooth
 
 
 def _provenance(
