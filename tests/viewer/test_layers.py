@@ -19,7 +19,7 @@ from napari_dpdeblur.viewer.layers import (
     record_of_layers,
     run_layers,
 )
-from napari_dpdeblur.viewer.show import BAR_TEXT, put_layers, text_overlay
+from napari_dpdeblur.viewer.show import put_layers, text_overlay
 
 
 def test_views_are_placed_in_square_pixels_of_the_frame(viewer_model, scene_capture):
@@ -94,8 +94,7 @@ def test_the_defocus_map_has_even_colours_and_a_bar_with_its_unit(viewer_model, 
     if hasattr(layer, "colorbar"):
         assert layer.colorbar.visible
     assert text_overlay(viewer_model).visible
-    expected = BAR_TEXT.format(unit="multiples of the calibrated blur")
-    assert text_overlay(viewer_model).text == expected
+    assert text_overlay(viewer_model).text == "defocus (1 = calibrated blur)"
     viewer_model.layers.remove(layer)
     assert not text_overlay(viewer_model).visible
 

@@ -45,7 +45,7 @@ TRUE_IMAGE, TRUE_DEFOCUS = "true all-in-focus", "true defocus map"
 _WORDS = {LEFT: "left", RIGHT: "right", MPI: "MPI"}
 
 GAMMA = 1 / 2.2
-DEFOCUS_UNIT = "multiples of the calibrated blur"
+DEFOCUS_UNIT = "1 = calibrated blur"
 UNITS = ("pixel", "pixel")
 PLACEMENT = "placement"  # in the provenance of a result that was saved from layers
 

@@ -11,7 +11,7 @@ from napari.layers import Layer
 from napari_dpdeblur.viewer.find import layer_of, ours
 from napari_dpdeblur.viewer.layers import KEY, LayerData, info
 
-BAR_TEXT = "defocus, {unit}"
+BAR_TEXT = "defocus ({unit})"
 _IN_PLACE = ("scale", "translate", "contrast_limits", "gamma", "metadata")
 _watched: WeakSet[Any] = WeakSet()
 
@@ -79,7 +79,7 @@ def _label_bars(viewer: Any) -> None:
     if overlay.visible and not overlay.text.startswith(BAR_TEXT.split("{")[0]):
         return
     overlay.text = "\n".join(texts)
-    overlay.position = "top_right"
+    overlay.position = "top_center"  # the bar is in the right corner
     overlay.visible = bool(texts)
 
 
