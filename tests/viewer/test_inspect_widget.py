@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -114,6 +116,13 @@ def _hover(viewer: Any, row: float, col: float) -> None:
     viewer.cursor.position = (0.0, row, col)
     for callback in viewer.mouse_move_callbacks:
         callback(viewer, None)
+
+
+def test_opening_the_panels_does_not_load_torch() -> None:
+    modules = ("inspect_widget", "evaluate_widget")
+    code = "".join(f"import napari_dpdeblur.viewer.{name}\n" for name in modules)
+    code += "import sys\nsys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_without_a_multiplane_image_it_says_so(model: Any, open_widget: Any) -> None:

@@ -9,7 +9,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from napari_dpdeblur.calibration import Calibration
-from napari_dpdeblur.calibration.distance import distance_m
 from napari_dpdeblur.results.preview import white_point
 from napari_dpdeblur.viewer.find import calibrations, ours
 from napari_dpdeblur.viewer.layers import MPI, LayerStack, info, placement
@@ -78,6 +77,9 @@ class MpiSource:
         """The distance of a defocus scale, where the calibration knows the lens; else empty."""
         if self.calibration is None or self.calibration.lens_constants is None:
             return ""
+        # Deferred: it brings torch, which a calibration has loaded anyway.
+        from napari_dpdeblur.calibration.distance import distance_m
+
         metres = float(distance_m(defocus, self.calibration.lens_constants))
         return f"{metres:.3g} m" if np.isfinite(metres) else "infinitely far"
 
