@@ -35,7 +35,7 @@ class CalibrateWidget(CalibrateControls):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__()
-        self._viewer = napari_viewer
+        self._viewer = find.real_viewer(napari_viewer)
         self.calibration: Calibration | None = None
         self._group = ""
         self._piecewise = Piecewise(self)

@@ -27,7 +27,7 @@ from napari_dpdeblur.viewer.evaluate_layers import (
     compare,
     guess_mode,
 )
-from napari_dpdeblur.viewer.find import layer_of
+from napari_dpdeblur.viewer.find import layer_of, real_viewer
 from napari_dpdeblur.viewer.inspect_dock import DockedWidget
 from napari_dpdeblur.viewer.inspect_thread import LatestWorker, Superseder
 from napari_dpdeblur.viewer.layers import (
@@ -61,13 +61,13 @@ class EvaluateWidget(DockedWidget):
     def __init__(self, napari_viewer: Any, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("evaluate_widget")
-        self._viewer = napari_viewer
+        self._viewer = real_viewer(napari_viewer)
         self._group: str | None = None
         self._worker = LatestWorker(self)
         self._worker.done.connect(self._on_done)
         self._worker.failed.connect(self._on_failed)
         self._build()
-        events = napari_viewer.layers.events
+        events = self._viewer.layers.events
         for event in (events.inserted, events.removed):
             event.connect(self._refresh)
         self._refresh()

@@ -14,6 +14,15 @@ from napari_dpdeblur.viewer.layers import info, record_of_layers
 Record = TypeVar("Record")
 
 
+def real_viewer(viewer: Any) -> Any:
+    """The viewer itself, where napari hands a wrapped one to the widget of a plugin.
+
+    What comes out of the wrapped one is wrapped, too, and is never the same object twice, so that
+    a layer could not be compared with those of the list.
+    """
+    return getattr(viewer, "__wrapped__", viewer)
+
+
 def captures(viewer: Any) -> dict[str, DualPixelCapture]:
     """Captures by name, in the order of the layer list.
 

@@ -27,7 +27,7 @@ class FitWidget(FitControls):
     """Recovers the all-in-focus image and the defocus map of a capture."""
 
     def __init__(self, napari_viewer: Any) -> None:
-        super().__init__(napari_viewer)
+        super().__init__(find.real_viewer(napari_viewer))
         self._previews: LivePreviews | None = None
         self._capture_group = ""
         self._group = ""

@@ -19,6 +19,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_dpdeblur.results.refocus import Shot
+from napari_dpdeblur.viewer.find import real_viewer
 from napari_dpdeblur.viewer.inspect_depth import DepthPanel
 from napari_dpdeblur.viewer.inspect_dock import DockedWidget
 from napari_dpdeblur.viewer.inspect_export import ExportSection
@@ -51,8 +52,8 @@ class InspectWidget(DockedWidget):
     def __init__(self, napari_viewer: Any, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("inspect_widget")
-        self._viewer = napari_viewer
-        self._stage = Stage(napari_viewer)
+        self._viewer = real_viewer(napari_viewer)
+        self._stage = Stage(self._viewer)
         self._source: MpiSource | None = None
         self._build()
         self._listen()

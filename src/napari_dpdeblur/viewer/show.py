@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 from napari.layers import Layer
 
-from napari_dpdeblur.viewer.find import layer_of, ours
+from napari_dpdeblur.viewer.find import layer_of, ours, real_viewer
 from napari_dpdeblur.viewer.layers import KEY, LayerData, info
 
 BAR_TEXT = "defocus ({unit})"
@@ -18,6 +18,7 @@ _watched: WeakSet[Any] = WeakSet()
 
 def put_layers(viewer: Any, layers: Iterable[LayerData]) -> list[Layer]:
     """Add layers; one of the same group and kind gets the new data instead, and keeps its look."""
+    viewer = real_viewer(viewer)
     watch(viewer)
     return [_put(viewer, *layer) for layer in layers]
 
@@ -26,7 +27,9 @@ def _put(viewer: Any, data: Any, options: dict[str, Any], layer_type: str) -> La
     known = options["metadata"][KEY]
     layer = layer_of(viewer, known["group"], known["kind"])
     if layer is None or not _accepts(layer, options, layer_type):
-        return viewer.add_layer(Layer.create(data, options, layer_type))
+        layer = Layer.create(data, options, layer_type)
+        viewer.add_layer(layer)
+        return layer
     layer.data = data
     for name in _IN_PLACE:
         if name in options:
