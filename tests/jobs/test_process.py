@@ -16,6 +16,8 @@ import pytest
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.jobs.messages import Cancelled, Failed, Finished, Note, Progress
 
+SOON_S = 20  # one second on a quiet machine: benchmarks/heartbeat.py
+
 
 def test_messages_arrive_in_order_and_the_array_unharmed(start, until):
     messages = until(start("count", 3))
@@ -44,7 +46,7 @@ def test_cancel_of_a_willing_job(start, until):
     begin = time.monotonic()
     process.cancel()
     assert isinstance(until(process)[-1], Cancelled)
-    assert time.monotonic() - begin < 1
+    assert time.monotonic() - begin < SOON_S
 
 
 def test_cancel_of_a_job_that_does_not_listen(start, until):
@@ -53,7 +55,7 @@ def test_cancel_of_a_job_that_does_not_listen(start, until):
     begin = time.monotonic()
     process.cancel()
     assert isinstance(until(process)[-1], Cancelled)
-    assert time.monotonic() - begin < 1.5
+    assert time.monotonic() - begin < SOON_S
 
 
 def test_cancel_before_the_child_has_started(start, until):

@@ -127,9 +127,7 @@ class TargetChoice(QWidget):
             show_error(str(error))
             return
         writer = create_worker(_written, target, folder)
-        writer.returned.connect(
-            lambda text: show_info(text) if "saved" in text else show_error(text)
-        )
+        writer.returned.connect(lambda problem: _tell_saved(folder, problem))
         writer.start()
 
     def _screen(self) -> QScreen:

@@ -1,0 +1,308 @@
+"""The Calibrate widget in a real window, with photographs of a simulated phone."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import time
+
+import napari
+import numpy as np
+import psutil
+import pytest
+from napari.utils.notifications import notification_manager
+from qtpy.QtCore import QMimeData, QPointF, Qt, QUrl
+from qtpy.QtGui import QDropEvent
+
+from napari_dpdeblur.calibration import load_calibration, save_calibration
+from napari_dpdeblur.calibration.pose import Pose
+from napari_dpdeblur.calibration.simulate import simulate_shoot, write_shoot
+from napari_dpdeblur.calibration.synthetic import synthetic_calibration
+from napari_dpdeblur.calibration.target import Target
+from napari_dpdeblur.capture.synthetic_lens import synthetic_kernels
+from napari_dpdeblur.viewer import find, state
+from napari_dpdeblur.viewer.calibrate_verdict import COLORS, verdict_html
+from napari_dpdeblur.viewer.calibrate_widget import CalibrateWidget
+
+FRAME = (384, 480)
+PATIENCE_MS = 240_000
+SOON_S = 20  # one second on a quiet machine: benchmarks/heartbeat.py
+SOLVER = {"rows": 2, "cols": 3, "kernel_px": 23, "iterations": 40}
+
+
+@pytest.fixture(scope="module")
+def shoot(tmp_path_factory):
+    """A folder with everything that is photographed."""
+    lens = synthetic_calibration(*FRAME, rows=2, cols=3)
+    kernels = synthetic_kernels(2, 3, size=23, disparity_px=-3.0)
+    lens = dataclasses.replace(lens, kernels=kernels)
+    target = Target.for_screen(520, 420, 32.0)
+    pose = Pose(scale=1.0, rotation_deg=3.0, tilt_deg=(3.0, -2.0), distortion=-0.02)
+    folder = tmp_path_factory.mktemp("shoot")
+    write_shoot(simulate_shoot(target, lens, pose, burst=1, sheets=2), target, folder)
+    return folder
+
+
+class Bench:
+    """The widget in its window, with shorthands."""
+
+    def __init__(self, viewer, qtbot):
+        self.viewer, self.qtbot = viewer, qtbot
+        self._before = len(notification_manager.records)
+        self.widget = CalibrateWidget(viewer)
+        self.dock = viewer.window.add_dock_widget(self.widget, name="Calibrate")
+
+    @property
+    def worker(self):
+        return self.widget.panel.worker
+
+    @property
+    def messages(self):
+        return [record.message for record in notification_manager.records[self._before :]]
+
+    @property
+    def names(self):
+        return [layer.name for layer in self.viewer.layers]
+
+    def until(self, condition, patience_ms=PATIENCE_MS):
+        self.qtbot.waitUntil(lambda: bool(condition()), timeout=patience_ms)
+
+    def choose(self, shoot, solver=SOLVER):
+        self.widget.target.load(shoot / "target.json")
+        for name, group in self.widget.groups.items():
+            group.list.add([shoot / name])
+        self.widget.camera.setText("Phone")
+        self.widget.form.show_values(solver)
+
+    def start(self, stage):
+        stages = []
+        self.worker.progressed.connect(lambda event: stages.append(event.stage))
+        self.widget.panel.run_button.click()
+        self.until(lambda: stage in stages)
+        return psutil.Process(self.worker.pid)
+
+    def finish(self):
+        self.until(lambda: self.widget.panel.status.text().startswith("Done"))
+
+
+@pytest.fixture
+def bench(viewer, qtbot):
+    made = Bench(viewer, qtbot)
+    yield made
+    made.worker.kill()
+    made.widget.deleteLater()
+
+
+def test_from_photographs_to_a_saved_file(bench, shoot, tmp_path):
+    bench.choose(shoot)
+    bench.start("discs")
+    bench.until(lambda: {"Phone target", "Phone discs"} <= set(bench.names))
+    points = bench.viewer.layers["Phone discs"]
+    assert len(points.data) > 100
+    seen = bench.viewer.layers["Phone target"].extent.world
+    np.testing.assert_allclose(seen[1] - seen[0], np.array(FRAME), atol=3)
+    bench.finish()
+    kernels = bench.viewer.layers["Phone kernels left"]
+    assert kernels.data.shape == (2 * 23, 3 * 23)
+    assert kernels.visible
+    assert not points.visible
+    assert "Phone vignetting left" in bench.names
+    assert list(find.calibrations(bench.viewer)) == ["Phone"]
+    verdict = bench.widget.calibration.verdict
+    assert bench.widget.verdict.text() == verdict_html(verdict)
+    assert COLORS[verdict["grade"]] in bench.widget.verdict.text()
+    path = tmp_path / "phone"
+    bench.widget.save(path)
+    bench.until(lambda: any("is saved in" in text for text in bench.messages))
+    saved = load_calibration(tmp_path / "phone.dpcal")
+    assert saved.content_hash() == bench.widget.calibration.content_hash()
+
+
+def test_files_are_dropped_onto_a_list(bench, shoot):
+    files = bench.widget.groups["white"].list
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in sorted((shoot / "white").iterdir())])
+    event = QDropEvent(
+        QPointF(5, 5),
+        Qt.DropAction.CopyAction,
+        data,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    files.dropEvent(event)
+    files.dropEvent(event)
+    assert files.paths == sorted((shoot / "white").iterdir())
+    files.setCurrentRow(0)
+    bench.qtbot.keyClick(files, Qt.Key.Key_Delete)
+    assert len(files.paths) == 1
+
+
+def test_what_is_missing_is_told(bench, shoot):
+    bench.widget.panel.run_button.click()
+    assert bench.messages[-1] == ("There is no capture of the discs: drop its files onto the list.")
+    bench.choose(shoot, {"kernel_px": 22})
+    bench.widget.panel.run_button.click()
+    assert "kernel_px cannot be 22" in bench.messages[-1]
+    bench.widget.target.target = None
+    bench.widget.panel.run_button.click()
+    assert "The target is not known" in bench.messages[-1]
+    assert not bench.worker.is_running
+
+
+def test_cancel_is_quick_and_the_widget_runs_again(bench, shoot):
+    bench.choose(shoot, {**SOLVER, "iterations": 100_000})
+    child = bench.start("pattern")
+    begin = time.monotonic()
+    bench.widget.panel.cancel_button.click()
+    bench.until(lambda: not bench.worker.is_running)
+    assert time.monotonic() - begin < SOON_S
+    assert not child.is_running()
+    assert "Phone discs" in bench.names
+    bench.widget.form.show_values(SOLVER)
+    bench.widget.panel.run_button.click()
+    bench.finish()
+
+
+def test_pause_rests(bench, shoot):
+    bench.choose(shoot, {**SOLVER, "iterations": 100_000})
+    child = bench.start("pattern")
+    bench.widget.panel.pause_button.click()
+    bench.qtbot.wait(700)
+    before = sum(child.cpu_times()[:2])
+    bench.qtbot.wait(1000)
+    assert sum(child.cpu_times()[:2]) - before < 0.05
+
+
+def test_a_killed_child(bench, shoot):
+    bench.choose(shoot, {**SOLVER, "iterations": 100_000})
+    os.kill(bench.start("pattern").pid, signal.SIGKILL)
+    bench.until(lambda: not bench.worker.is_running)
+    assert "The calibration was ended from outside (SIGKILL)" in bench.messages[-1]
+    assert bench.widget.panel.run_button.isEnabled()
+
+
+def test_a_capture_without_discs(bench, shoot):
+    bench.choose(shoot)
+    discs = bench.widget.groups["discs"].list
+    discs.clear()
+    discs.add([shoot / "black"])
+    bench.widget.panel.run_button.click()
+    bench.until(lambda: not bench.worker.is_running)
+    assert bench.messages[-1].endswith(".")
+    assert bench.widget.panel.status.text() == bench.messages[-1]
+
+
+def test_a_second_calibration_is_refused(bench, shoot):
+    bench.choose(shoot, {**SOLVER, "iterations": 100_000})
+    child = bench.start("pattern")
+    bench.widget.run()
+    assert "A calibration is being made already" in bench.messages[-1]
+    assert bench.worker.pid == child.pid
+    assert not bench.widget.published_button.isEnabled()
+
+
+def test_a_file_is_loaded(bench, calibration, tmp_path):
+    path = tmp_path / "lens.dpcal"
+    save_calibration(calibration, path)
+    bench.widget.load(path)
+    bench.finish()
+    assert "synthetic lens kernels left" in bench.names
+    assert "No verdict" in bench.widget.verdict.text()
+    assert state.remembered("fit")["calibration"] == str(path)
+    bench.widget.load(tmp_path / "missing.dpcal")
+    bench.until(lambda: not bench.worker.is_running)
+    assert "does not exist" in bench.messages[-1]
+
+
+def test_the_published_calibration_in_one_click(bench, pixel4_data, monkeypatch, tmp_path):
+    monkeypatch.setenv("DPDEBLUR_PIXEL4_MIRROR", str(pixel4_data / "pixel4"))
+    monkeypatch.setenv("DPDEBLUR_CACHE", str(tmp_path))
+    bench.widget.published_button.click()
+    bench.finish()
+    assert bench.widget.calibration.camera == "Google Pixel 4"
+    assert bench.viewer.layers["Google Pixel 4 kernels left"].data.shape == (6 * 61, 8 * 61)
+
+
+def test_no_network_is_a_message(bench, monkeypatch, tmp_path):
+    monkeypatch.setenv("DPDEBLUR_PIXEL4_MIRROR", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("DPDEBLUR_CACHE", str(tmp_path))
+    bench.widget.published_button.click()
+    bench.until(lambda: not bench.worker.is_running)
+    assert "cannot be fetched" in bench.messages[-1]
+    assert bench.widget.published_button.isEnabled()
+
+
+def test_a_full_disk(bench, calibration, tmp_path):
+    resource = pytest.importorskip("resource")
+    bench.widget.calibration = calibration
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        bench.widget.save(tmp_path / "lens.dpcal")
+        bench.until(lambda: bench.messages)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "cannot be written" in bench.messages[-1]
+    assert list(tmp_path.iterdir()) == []
+    assert bench.widget.save_button.isEnabled()
+
+
+def test_the_target_is_shown_and_kept(bench, viewer, qtbot):
+    bench.widget.target.distance.setValue(30.0)
+    bench.widget.target.show_full_screen()
+    bench.until(lambda: bench.widget.target.slides is not None)
+    slides = bench.widget.target.slides
+    shown = bench.widget.target.target
+    assert slides.frame == "discs"
+    bench.qtbot.keyClick(slides, Qt.Key.Key_Escape)
+    bench.until(lambda: bench.widget.target.slides is None)
+    again = CalibrateWidget(viewer)
+    assert again.target.target.describe() == shown.describe()
+    again.deleteLater()
+
+
+def test_the_target_is_saved_for_another_screen(bench, tmp_path):
+    bench.widget.target.save(tmp_path)
+    bench.until(lambda: bench.messages)
+    assert bench.messages[-1] == f"The target is saved in {tmp_path}."
+    assert {"discs.png", "slides.html", "target.json"} <= {p.name for p in tmp_path.iterdir()}
+    bench.widget.target.load(tmp_path / "discs.png")
+    assert "does not describe a calibration target" in bench.messages[-1]
+
+
+def test_settings_are_remembered(bench, viewer):
+    bench.widget.camera.setText("My phone")
+    bench.widget.focus.setValue(0.137)
+    bench.widget.form.show_values(SOLVER)
+    bench.until(lambda: state.remembered("calibrate").get("camera") == "My phone")
+    again = CalibrateWidget(viewer)
+    assert again.camera.text() == "My phone"
+    assert again.focus.value() == 0.137
+    assert again.form.values()["kernel_px"] == 23
+    again.deleteLater()
+
+
+def test_the_window_is_closed(display, qtbot, shoot):
+    bench = Bench(napari.Viewer(), qtbot)
+    bench.choose(shoot, {**SOLVER, "iterations": 100_000})
+    child = bench.start("pattern")
+    bench.viewer.close()
+    qtbot.waitUntil(lambda: not child.is_running(), timeout=60_000)
+
+
+def test_a_bad_verdict_names_its_remedy():
+    verdict = {
+        "grade": "bad",
+        "checks": [
+            {"grade": "bad", "meaning": "noise", "value": 0.2, "remedy": "Merge <more>."},
+            {"grade": "good", "meaning": "fine", "value": 0.1, "remedy": "Nothing."},
+        ],
+        "notes": ["No white sheet."],
+    }
+    text = verdict_html(verdict)
+    assert COLORS["bad"] in text
+    assert "noise: 0.2" in text
+    assert "Merge &lt;more&gt;." in text
+    assert "Nothing." not in text
+    assert "No white sheet." in text
