@@ -1,0 +1,121 @@
+"""The whole way in a real window, by the real buttons: the tour of the tutorial, quicker."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from napari_dpdeblur.calibration import load_calibration
+from napari_dpdeblur.results import read_run
+from napari_dpdeblur.viewer import find
+from napari_dpdeblur.viewer.layers import ALL_IN_FOCUS, DEFOCUS_MAP, MPI, TRUE_DEFOCUS, TRUE_IMAGE
+
+SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "make_screenshots.py"
+
+
+@pytest.fixture
+def script():
+    """docs/make_screenshots.py as a module."""
+    spec = importlib.util.spec_from_file_location("make_screenshots", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def tour(script, viewer, tmp_path, monkeypatch):
+    monkeypatch.setenv("DPDEBLUR_CACHE", str(tmp_path / "cache"))
+    return script.Tour(viewer, tmp_path)
+
+
+def lit_share(pixels):
+    """How much of the canvas is not black."""
+    return float((pixels.max(axis=-1) > 20).mean())
+
+
+def test_the_whole_journey(script, tour, viewer, tmp_path):
+    tour.open_sample()
+    first = tour.canvas()
+    assert lit_share(first) > 0.5
+    assert first.std() > 30
+
+    settings = script.simulate_captures(tmp_path / "shoot")
+    quick = {"iterations": 20, "rough_iterations": 10}
+    panel = tour.calibrate(tmp_path / "shoot", {**settings, **quick})
+    assert "Verdict" in panel.verdict.text()
+    check_calibration(script, viewer, tmp_path)
+
+    widget = tour.fit("preview")
+    assert widget.panel.run_button.isEnabled()
+    check_result(viewer, script.GROUP)
+    tour.look(widget)
+    check_map_on_canvas(tour, script.GROUP)
+
+    widget = tour.inspect()
+    near, far = tour.refocus(widget, 0.2), tour.refocus(widget, 1.2)
+    check_refocus(near, far)
+    tour.depth(widget)
+
+    before = find.runs(viewer)[script.GROUP]
+    folder = tour.save_and_reopen()
+    check_reopened(viewer, before, folder, script.GROUP)
+    assert lit_share(tour.canvas()) > 0.5
+
+
+def check_calibration(script, viewer, folder):
+    made = find.calibrations(viewer)[script.CAMERA]
+    saved = load_calibration(folder / "phone.dpcal")
+    assert saved.content_hash() == made.content_hash()
+    assert saved.camera == script.CAMERA
+    # The views differ as those of the simulated lens do: left lies to the left.
+    offsets = np.arange(saved.kernels.shape[-1]) - saved.kernels.shape[-1] // 2
+    centroids = (saved.kernels.sum(axis=-2) * offsets).sum(axis=-1)
+    assert np.mean(centroids[:, 0] - centroids[:, 1]) == pytest.approx(-3.0, abs=0.5)
+
+
+def check_result(viewer, group):
+    """Closer to the truth, as the left half of the lens sees it, than the capture is."""
+    record = find.runs(viewer)[group]
+    lens = find.calibrations(viewer)["synthetic lens"]
+    truth = find.layer_of(viewer, group, TRUE_IMAGE).data * lens.vignetting[0]
+    captured = lens.prepare(find.captures(viewer)[group])[0, 0]
+    assert likeness(record.all_in_focus[0], truth) > likeness(captured, truth) + 0.03
+    defocus = find.layer_of(viewer, group, TRUE_DEFOCUS).data
+    assert likeness(record.defocus_map, defocus) > 0.8
+    assert find.layer_of(viewer, group, ALL_IN_FOCUS).visible
+
+
+def likeness(first, second):
+    return np.corrcoef(first.ravel(), second.ravel())[0, 1]
+
+
+def check_map_on_canvas(tour, group):
+    """Viridis has colours that no grey picture has."""
+    tour.show_only(find.layer_of(tour.viewer, group, DEFOCUS_MAP).name)
+    pixels = tour.canvas().astype(int)
+    colourful = np.ptp(pixels, axis=-1) > 40
+    assert colourful.mean() > 0.3
+
+
+def check_refocus(near, far):
+    """The nearest thing, at the bottom, is sharper with the focus near than with the focus far."""
+
+    def sharpness(pixels):
+        height, width = pixels.shape[:2]
+        part = pixels[height // 2 :, width // 4 : 3 * width // 4].mean(axis=-1)
+        return np.abs(np.diff(part, axis=1)).mean()
+
+    assert sharpness(near) > 1.1 * sharpness(far)
+
+
+def check_reopened(viewer, before, folder, group):
+    back = find.runs(viewer)[group]
+    np.testing.assert_array_equal(back.all_in_focus, before.all_in_focus)
+    np.testing.assert_array_equal(back.defocus_map, before.defocus_map)
+    layers = len(back.defocus_scales)
+    assert find.layer_of(viewer, group, MPI).data.shape == (layers, 288, 384, 4)
+    assert read_run(folder).provenance["settings"]["preset"] == "preview"
+    assert find.layer_of(viewer, group, MPI).axis_labels == ("layer", "y", "x")
