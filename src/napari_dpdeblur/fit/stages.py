@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import TypeVar
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fit import closed_form
+from napari_dpdeblur.fit.bands import Band, bands_of
 from napari_dpdeblur.fit.closed_form import SWAP_TEST_SCALES, DefocusSearch
 from napari_dpdeblur.fit.defocus import ROUNDS, Estimate
 from napari_dpdeblur.fit.events import FitEvent
@@ -156,20 +157,44 @@ def _rendered_image(
     job: Job, start: Tensor, shapes: LayerShapes, scales: Tensor
 ) -> Generator[FitEvent, None, Tensor]:
     """The image that explains the views best through the renderer, from ``start``."""
-    problem, settings = job.problem, job.settings
-    image = job.state.tensors.get("image", start)
-    renderer = LayeredRenderer(problem, scales, shapes, settings.blend_px, job.control.check)
-    strength = SMOOTHNESS * _image_smoothness(job)
-    total = settings.image_rounds * settings.image_steps
-    for done in range(job.done("image"), settings.image_rounds):
-        rounds = sharpen_round(
-            renderer, problem.views, image, strength, problem.pixel_pitch, settings.image_steps
-        )
-        for step, (image, terms) in enumerate(rounds, start=done * settings.image_steps + 1):
-            yield job.event("image", step, total, terms, image=image)
-        job.save("image", done + 1, image=image)
+    rounds = job.settings.image_rounds
+    bands = bands_of(job.problem, float(scales[0]))
+    image = job.state.tensors.get("image", torch.zeros_like(start))
+    for number, band in enumerate(bands):
+        before = number * rounds
+        done = min(max(job.done("image") - before, 0), rounds)
+        if done == rounds:
+            continue
+        part = job.state.tensors["band"] if done else band.of(start)
+        steps = _rendered_band(job, band, part, shapes, scales, done)
+        for index, (part, terms) in enumerate(steps, start=done * job.settings.image_steps + 1):
+            shown = start.clone()
+            band.of(shown).copy_(part)
+            count = before * job.settings.image_steps + index
+            total = len(bands) * rounds * job.settings.image_steps
+            yield job.event("image", count, total, terms, image=shown)
+            if index % job.settings.image_steps == 0:
+                done += 1
+                if done == rounds:
+                    band.of(image).add_(band.weight * part)
+                job.save("image", before + done, image=image, band=part)
     job.clock.end_stage("image")
     return image
+
+
+def _rendered_band(
+    job: Job, band: Band, part: Tensor, shapes: LayerShapes, scales: Tensor, done: int
+) -> Iterator[tuple[Tensor, dict[str, float]]]:
+    """Steps of all rounds that are left for one band of the image: (C, rows, w) and terms."""
+    problem, settings = band.problem(job.problem), job.settings
+    within = band.shapes(shapes)
+    renderer = LayeredRenderer(problem, scales, within, settings.blend_px, job.control.check)
+    strength, pitch = SMOOTHNESS * _image_smoothness(job), problem.pixel_pitch
+    for _ in range(done, settings.image_rounds):
+        steps = settings.image_steps
+        for step in sharpen_round(renderer, problem.views, part, strength, pitch, steps):
+            yield step
+            part = step[0]
 
 
 def _solution(
