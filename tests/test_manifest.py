@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -27,6 +29,43 @@ def test_the_manifest_is_valid_and_every_command_can_be_imported(path):
     manifest.validate_imports()
     for command in manifest.contributions.commands or ():
         assert command.id.startswith("napari-dpdeblur.")
+
+
+def test_no_command_loads_torch():
+    """It is loaded when the first fit starts, in a process of its own."""
+    code = (
+        "import sys; from npe2 import PluginManifest; manifest = PluginManifest.from_file("
+        "sys.argv[1]); manifest.validate_imports(); sys.exit('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(PACKAGED)], check=False)
+    assert done.returncode == 0
+
+
+def test_menus_are_those_that_plugins_may_use():
+    manifest = PluginManifest.from_file(PACKAGED)
+    assert set(manifest.contributions.menus) == {
+        "napari/file/io_utilities",
+        "napari/layers/filter",
+        "napari/layers/measure",
+        "napari/layers/visualize",
+    }
+    commands = {command.id for command in manifest.contributions.commands}
+    for items in manifest.contributions.menus.values():
+        assert {item.command for item in items} <= commands
+
+
+def test_every_panel_and_sample_is_listed():
+    contributions = PluginManifest.from_file(PACKAGED).contributions
+    panels = [widget.display_name for widget in contributions.widgets]
+    assert panels == ["Calibrate", "Fit", "Inspect", "Evaluate"]
+    assert len(contributions.sample_data) == 18
+    used = {
+        *(widget.command for widget in contributions.widgets),
+        *(sample.command for sample in contributions.sample_data),
+        *(reader.command for reader in contributions.readers),
+        *(writer.command for writer in contributions.writers),
+    }
+    assert used == {command.id for command in contributions.commands}
 
 
 def test_npe2_finds_the_plugin_through_its_entry_point():
