@@ -179,7 +179,9 @@ def test_a_huge_claim_is_refused_before_allocation(saved):
     claim = {"descr": "<f4", "fortran_order": False, "shape": (10**6, 2, 1001, 1001)}
     np.lib.format.write_array_header_1_0(header, claim)
     rewrite(saved, {"kernels.npy": header.getvalue()})
-    with pytest.raises(CalibrationError, match="claims 7644661 MiB of numbers, more than the 512 MiB"):
+    with pytest.raises(
+        CalibrationError, match="claims 7644661 MiB of numbers, more than the 512 MiB"
+    ):
         load_calibration(saved)
 
 
