@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,13 +62,9 @@ def run(arguments: argparse.Namespace) -> None:
 
     from napari_dpdeblur.calibration import load_calibration
     from napari_dpdeblur.fit import Checkpoint
-    from napari_dpdeblur.fit.estimate import memory_of
     from napari_dpdeblur.results.fit_record import record_of
 
     calibration = load_calibration(arguments.calibration)
-    need_bytes = memory_of(capture, calibration, settings, arguments.crop)
-    if not arguments.json:
-        print(f"This fit needs about {need_bytes / 1e9:.1f} GB of memory.", file=sys.stderr)
     checkpoint = Checkpoint(checkpoint_path(arguments.output), arguments.resume)
     result = fit_with_bar(capture, calibration, settings, arguments, checkpoint)
     write_run(record_of(result), arguments.output, arguments.overwrite)
@@ -81,7 +76,7 @@ def run(arguments: argparse.Namespace) -> None:
             "back_scale": float(result.defocus_scales[0]),
             "front_scale": float(result.defocus_scales[-1]),
             "elapsed_s": result.provenance["elapsed_s"],
-            "estimated_memory_gb": round(need_bytes / 1e9, 2),
+            "memory_gb": _memory_gb(capture, calibration, settings, arguments),
         },
         arguments.json,
     )
@@ -109,12 +104,13 @@ def fit_with_bar(
     arguments: argparse.Namespace,
     checkpoint: Checkpoint | None,
 ) -> FitResult:
-    """Run the fit with a progress bar that shows the stage, the loss and the time left."""
+    """Run the fit with a progress bar: stage, memory that it needs, loss, time left."""
     from tqdm import tqdm
 
     from napari_dpdeblur.fit import run_fit
 
-    layout = "{desc:<24}{percentage:3.0f}%|{bar}| {elapsed} {postfix}"
+    need_gb = _memory_gb(capture, calibration, settings, arguments)
+    layout = f"{{desc:<24}}{{percentage:3.0f}}%|{{bar}}| {need_gb:.1f} GB {{elapsed}} {{postfix}}"
     with tqdm(total=1.0, bar_format=layout, disable=arguments.json) as bar:
 
         def show(event: FitEvent) -> None:
@@ -130,6 +126,18 @@ def fit_with_bar(
             crop=arguments.crop,
             checkpoint=checkpoint,
         )
+
+
+def _memory_gb(
+    capture: DualPixelCapture,
+    calibration: Calibration,
+    settings: FitSettings,
+    arguments: argparse.Namespace,
+) -> float:
+    """What the fit is expected to need at most."""
+    from napari_dpdeblur.fit.estimate import memory_of
+
+    return round(memory_of(capture, calibration, settings, arguments.crop) / 1e9, 2)
 
 
 def _postfix(event: FitEvent) -> str:
