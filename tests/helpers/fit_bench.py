@@ -10,7 +10,6 @@ import psutil
 from napari.utils.notifications import notification_manager
 
 from napari_dpdeblur.fit.settings import FitSettings
-from napari_dpdeblur.viewer import fit_widget
 from napari_dpdeblur.viewer.calibration_layers import calibration_layers
 from napari_dpdeblur.viewer.fit_widget import FitWidget
 from napari_dpdeblur.viewer.layers import capture_layers
@@ -74,4 +73,3 @@ class FitBench:
         with suppress(RuntimeError):  # Qt's part of it is gone already
             self.worker.kill()
             self.widget.deleteLater()
-        fit_widget._running.discard(self.widget)

@@ -188,15 +188,10 @@ class FitControls(DockedWidget):
         self._settled.timeout.connect(self.settle)
 
     def _follow_layers(self) -> None:
-        events, refresh = self._viewer.layers.events, self.inputs.refresh
-        events.inserted.connect(refresh)
-        events.removed.connect(refresh)
-
-        def disconnect() -> None:
-            events.inserted.disconnect(refresh)
-            events.removed.disconnect(refresh)
-
-        self.destroyed.connect(disconnect)
+        # napari holds these weakly, and forgets them with the widget
+        events = self._viewer.layers.events
+        events.inserted.connect(self.inputs.refresh)
+        events.removed.connect(self.inputs.refresh)
 
     def settle(self) -> None:
         """After changes: new estimate, and remember the settings."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from qtpy.compat import isalive
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QComboBox, QFileDialog, QFormLayout, QWidget
 
@@ -86,6 +87,8 @@ class FitInputs(QWidget):
 
     def refresh(self, event: Any = None) -> None:
         """Bring both lists up to date; what was chosen stays chosen as long as it is there."""
+        if not isalive(self):  # Qt's part may be gone before Python's
+            return
         captures = list(find.captures(self._viewer).items())
         _fill(self.captures, captures, NO_CAPTURE)
         calibrations: list[tuple[str, Any]] = list(find.calibrations(self._viewer).items())

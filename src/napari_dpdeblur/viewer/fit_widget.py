@@ -15,12 +15,13 @@ from napari_dpdeblur.viewer.fit_controls import FitControls
 from napari_dpdeblur.viewer.fit_estimate import learn_speed
 from napari_dpdeblur.viewer.fit_previews import LivePreviews, Piecewise, outcome_layers
 from napari_dpdeblur.viewer.layers import ALL_IN_FOCUS, info
+from napari_dpdeblur.viewer.worker import Worker
 from napari_dpdeblur.viewer.worker_panel import duration_text
 
 LOW_RESOLUTION, MIN_LOW_PX = 4, 48
 QUICK_LOOK = " quick look"
 TITLE = "The fit"
-_running: WeakSet[FitWidget] = WeakSet()
+_workers: WeakSet[Worker] = WeakSet()  # of all Fit widgets
 
 
 class FitWidget(FitControls):
@@ -34,7 +35,7 @@ class FitWidget(FitControls):
         self._piecewise = Piecewise(self)
         self.panel.run_clicked.connect(self.run)
         self._follow_worker()
-        self._watch_removals()
+        self._viewer.layers.events.removed.connect(self._tell_of_removal)
 
     def run(self) -> None:
         """Start the fit that the controls describe."""
@@ -71,7 +72,6 @@ class FitWidget(FitControls):
         )
         self._previews = LivePreviews(self._viewer, group)
         self.plot.start()
-        _running.add(self)
         self.panel.start(
             Job(fit_job.FUNCTION, request, TITLE),
             prepare=lambda outcome: (outcome.run_folder, outcome_layers(outcome, group)),
@@ -85,18 +85,17 @@ class FitWidget(FitControls):
                 f"There is no calibration for {self.inputs.group}: make or load one with the "
                 "Calibrate widget, or choose a file."
             )
-        if _running:
+        if any(worker.is_running for worker in _workers):
             return "A fit is running already; wait for its end or cancel it first."
         return None
 
     def _follow_worker(self) -> None:
         worker = self.panel.worker
+        _workers.add(worker)
         worker.progressed.connect(self._show)
         worker.finished.connect(self._finish)
         worker.cancelled.connect(self._keep_partial)
         worker.failed.connect(lambda text: self._keep_pictures())
-        worker.ended.connect(lambda: _running.discard(self))
-        self.destroyed.connect(_forgetter_of(self))
 
     def _show(self, event: Progress) -> None:
         self.plot.add(event.losses)
@@ -133,18 +132,8 @@ class FitWidget(FitControls):
     def _keep_pictures(self) -> list[str]:
         return [] if self._previews is None else self._previews.keep()
 
-    def _watch_removals(self) -> None:
-        events, tell = self._viewer.layers.events, self._tell_of_removal
-        events.removed.connect(tell)
-        self.destroyed.connect(lambda: events.removed.disconnect(tell))
-
     def _tell_of_removal(self, event: Any) -> None:
         known = info(event.value)
         is_source = known.get("group") == self._capture_group and "capture" in known
         if is_source and self.panel.worker.is_running:
             show_info(f"{event.value.name} was removed; the fit goes on with a copy of it.")
-
-
-def _forgetter_of(widget: FitWidget) -> Any:
-    """Lets others fit when a widget is closed in the middle of its fit."""
-    return lambda: _running.discard(widget)

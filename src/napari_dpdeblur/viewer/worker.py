@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -47,7 +48,6 @@ class Worker(QObject):
         self._timer.setInterval(POLL_MS)
         self._timer.timeout.connect(self._relay)
         if parent is not None:
-            # After that no slot of ours is called any more, but a function of the process is.
             parent.destroyed.connect(_killer_of(self))
 
     @property
@@ -76,6 +76,7 @@ class Worker(QObject):
             raise RuntimeError("a job is running")
         self._seen, self._is_paused = None, False
         self._process = JobProcess(job, prepare)
+        weakref.finalize(self, self._process.kill)
         self._timer.start()
 
     def pause(self) -> None:
@@ -129,15 +130,24 @@ class Worker(QObject):
         self.ended.emit()
 
 
+_killers: set[Callable[[], None]] = set()
+
+
 def _killer_of(worker: Worker) -> Callable[[], None]:
-    """Ends the worker's child; holds the plain dict of the worker, which outlives its Qt part."""
+    """Ends the worker's child when Qt deletes the parent, and no slot of ours is called any more.
+
+    It holds the plain dict of the worker, which outlives its Qt part, and is itself held here:
+    Python may clear everything that only the dying widget holds before Qt calls it.
+    """
     attributes = worker.__dict__
 
     def kill() -> None:
-        process = attributes.get("_process")
+        process, attributes["_process"] = attributes.get("_process"), None
+        _killers.discard(kill)
         if process is not None:
             process.kill()
 
+    _killers.add(kill)
     return kill
 
 
