@@ -94,13 +94,15 @@ class Tour:
     def fit(self, preset: str, timeout_s: float = 300) -> Any:
         """Choose capture and calibration, run, wait for the result."""
         self.show_only(f"{GROUP} left")
-        self.viewer.reset_view()
         widget = self.dock("Fit")
+        self.viewer.reset_view()
         self.child(widget, "setting_preset").setCurrentText(preset)
         self.settle(0.4)
         self.shot("02_fit")
         self.click(widget, "run")
         self.until(lambda: f"{GROUP} live image" in self.viewer.layers, timeout_s)
+        if preset == "standard":  # has losses to look at
+            self.until(lambda: len(widget.plot.values().get("data", [])) > 6, timeout_s)
         self.settle(0.2)
         self.shot("03_fit_running")
         self.until(lambda: self.is_idle(widget) and GROUP in find.runs(self.viewer), timeout_s)
