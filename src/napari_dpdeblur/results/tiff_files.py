@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -140,21 +139,34 @@ def _checked_pages(path: Path, tiff: tifffile.TiffFile, size_bytes: int) -> list
 
     Without compression no page can be larger than the file, so a small file cannot fill memory.
     """
-    pages = [page.aspage() for page in islice(tiff.pages, MAX_LAYERS + 1)]
-    if not 1 <= len(pages) <= MAX_LAYERS:
-        raise _unreadable(path, f"it does not have 1 to {MAX_LAYERS} pages")
+    pages: list[tifffile.TiffPage] = []
     declared = 0
-    for page in pages:
-        if page.dtype not in (np.float16, np.float32) or page.shape != pages[0].shape:
-            raise _unreadable(path, "its pages are not floating-point pictures of one size")
-        if page.compression != tifffile.COMPRESSION.NONE or page.predictor != 1:
-            raise _unreadable(path, "it is compressed")
-        if page.is_tiled or page.is_volumetric:
-            raise _unreadable(path, "it is divided into tiles")
+    # One by one: a damaged file may name the same page again and again.
+    for page in (page.aspage() for page in tiff.pages):
+        pages.append(page)
         declared += page.nbytes
-    if int(np.prod(pages[0].shape[:2])) > MAX_PIXELS or declared > size_bytes:
-        raise _unreadable(path, "its pages are larger than the file")
+        reason = _page_problem(page, pages[0])
+        if reason is None and declared > size_bytes:
+            reason = "its pages are larger than the file"
+        if len(pages) > MAX_LAYERS:
+            reason = f"it has more than {MAX_LAYERS} pages"
+        if reason is not None:
+            raise _unreadable(path, reason)
+    if not pages:
+        raise _unreadable(path, "it has no pages")
     return pages
+
+
+def _page_problem(page: tifffile.TiffPage, first: tifffile.TiffPage) -> str | None:
+    if page.dtype not in (np.float16, np.float32) or page.shape != first.shape or not page.nbytes:
+        return "its pages are not floating-point pictures of one size"
+    if page.compression != tifffile.COMPRESSION.NONE or page.predictor != 1:
+        return "it is compressed"
+    if page.is_tiled or page.is_volumetric:
+        return "it is divided into tiles"
+    if int(np.prod(page.shape[:2])) > MAX_PIXELS:
+        return f"it is larger than {MAX_PIXELS // 10**6} megapixels"
+    return None
 
 
 def _unreadable(path: Path, reason: str) -> ResultError:
