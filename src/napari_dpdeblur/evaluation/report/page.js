@@ -220,7 +220,7 @@ function refreshControls() {
       keyed(button(layer.label, `${side === "b" ? "Shift+" : ""}${index + 1}`, layer.name === state[side],
         () => update({ [side]: layer.name })), `${side} ${layer.name}`)));
   }
-  for (const id of ["row-a", "row-b"]) byId(id).style.visibility = state.mode === "all" ? "hidden" : "visible";
+  for (const id of ["row-a", "row-b"]) byId(id).style.display = state.mode === "all" ? "none" : "";
   if (focused) document.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
   refreshScale();
 }
