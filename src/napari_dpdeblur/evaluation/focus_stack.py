@@ -63,10 +63,10 @@ def stack_truth(slices: FloatArray, align: bool = True) -> StackTruth:
     energy = detail_energy(slices)
     position, confidence = _sharpest(energy)
     filled = _filled(position, confidence, slices)
+    defocus = np.asarray(filled / (len(slices) - 1), np.float32)
     agrees = np.abs(position - filled) < AGREEMENT * (len(slices) - 1)
-    seen = confidence * _away_from_steps(filled / (len(slices) - 1)) * agrees
+    seen = confidence * _away_from_steps(defocus) * agrees
     image = _picked(slices, filled)
-    defocus = filled / np.float32(len(slices) - 1)
     return StackTruth(image, defocus, seen.astype(np.float32), breathing)
 
 
