@@ -18,6 +18,7 @@ from napari_dpdeblur.fit.device import available_devices
 from napari_dpdeblur.viewer import find, state
 from napari_dpdeblur.viewer.fit_region import visible_region
 from napari_dpdeblur.viewer.fit_widget import FitWidget
+from napari_dpdeblur.viewer.layers import DEFOCUS_UNIT
 
 SOON_S = 20  # one second on a quiet machine: benchmarks/heartbeat.py
 
@@ -50,6 +51,10 @@ def test_run_gives_the_result_as_layers_in_their_place(bench, scene_capture, cal
     assert not bench.viewer.layers["scene MPI"].visible
     assert bench.viewer.layers.selection.active is image
     assert list(find.runs(bench.viewer)) == ["scene"]
+    defocus_map = bench.viewer.layers["scene defocus map"]
+    assert defocus_map.metadata["dpdeblur"]["unit"] == DEFOCUS_UNIT
+    if hasattr(defocus_map, "colorbar"):  # napari 0.7 and newer
+        assert defocus_map.colorbar.visible
     assert bench.widget.panel.run_button.isEnabled()
 
 

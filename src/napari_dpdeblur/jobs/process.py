@@ -28,7 +28,7 @@ _START = (
     "import sys; sys.path[:] = filter(None, sys.path);"
     "from napari_dpdeblur.jobs.child import main; main()"
 )
-CANCEL_PATIENCE_S = 0.7  # a job that has not ended by itself by then is ended
+CANCEL_PATIENCE_S = 0.5  # a job that has not ended by itself by then is ended
 
 
 class JobProcess:

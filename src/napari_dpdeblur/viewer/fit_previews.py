@@ -16,7 +16,7 @@ from napari_dpdeblur.jobs.fit_job import Box, FitOutcome
 from napari_dpdeblur.jobs.messages import FloatArray, Progress
 from napari_dpdeblur.viewer import find, layers
 from napari_dpdeblur.viewer.layers import LayerData, info
-from napari_dpdeblur.viewer.show import put_layers
+from napari_dpdeblur.viewer.show import decorate, put_layers
 
 LIVE_IMAGE, LIVE_MAP = "live image", "live defocus map"
 FINAL = {LIVE_IMAGE: layers.ALL_IN_FOCUS, LIVE_MAP: layers.DEFOCUS_MAP}
@@ -62,16 +62,17 @@ class LivePreviews:
 
         A picture becomes the layer of its kind unless there is one of an earlier fit.
         """
-        obsolete = []
+        obsolete, decorations = [], []
         for kind, layer in self._present().items():
             if find.layer_of(self._viewer, self._group, FINAL[kind]) is None:
                 _rename(layer, self._group, FINAL[kind])
+                decorations.append(partial(decorate, self._viewer, layer))
             else:
                 obsolete.append(layer)
         self._shown = {}
         steps: list[Callable[[], object]] = [partial(_put, self._viewer, p) for p in pieces]
         steps += [partial(_remove, self._viewer, layer) for layer in obsolete]
-        return [*steps, partial(_raise_map, self._viewer, self._group)]
+        return [*steps, *decorations, partial(_raise_map, self._viewer, self._group)]
 
     def _present(self) -> dict[str, Any]:
         return {k: layer for k, layer in self._shown.items() if layer in self._viewer.layers}
@@ -112,7 +113,10 @@ def _remove(viewer: Any, layer: Any) -> None:
 def _live_layer(kind: str, picture: FloatArray, group: str, place: Box) -> LayerData:
     placed = placement_in(place, picture.shape[:2])
     if kind == LIVE_MAP:
-        return layers.defocus_layer(picture, group, placed, kind=kind)
+        data, options, layer_type = layers.defocus_layer(picture, group, placed, kind=kind)
+        # The unit asks for a colour bar, which takes as long as a layer: it comes with the result.
+        del options["metadata"][layers.KEY]["unit"]
+        return data, options, layer_type
     return layers.picture_layer(_planes(picture), group, kind, placed)
 
 

@@ -49,13 +49,17 @@ def watch(viewer: Any) -> None:
     if viewer in _watched:
         return
     _watched.add(viewer)
-    viewer.layers.events.inserted.connect(lambda event: _decorate(viewer, event.value))
+    viewer.layers.events.inserted.connect(lambda event: decorate(viewer, event.value))
     viewer.layers.events.removed.connect(lambda event: _label_bars(viewer))
     for layer in ours(viewer):
-        _decorate(viewer, layer)
+        decorate(viewer, layer)
 
 
-def _decorate(viewer: Any, layer: Layer) -> None:
+def decorate(viewer: Any, layer: Layer) -> None:
+    """Give a defocus map its colour bar, and the slider of a multiplane image its name.
+
+    Happens by itself to layers that are inserted; to be called for one that became a map later.
+    """
     if "mpi" in info(layer):
         _name_axes(viewer, layer)
     if "unit" not in info(layer):
