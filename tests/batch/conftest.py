@@ -40,7 +40,7 @@ def settings() -> FitSettings:
     return FitSettings(preset="preview", layers=4, device="cpu", threads=1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def client() -> Iterator[Any]:
     pytest.importorskip("distributed", reason="the extra distributed is not installed")
     from napari_dpdeblur.batch.cluster import connected

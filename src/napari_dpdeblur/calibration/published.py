@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,8 +35,9 @@ def fetch_pixel4(scenes: Iterable[str | int] | None = None, progress: bool = Tru
     ``scenes`` are numbers 1 to 17 (None: all; empty: the calibration alone). Each scene comes with
     its ground truth. Files that are there already and match their checksum are not fetched again.
     """
+    steps = fetch_steps(scenes)
     with tqdm(desc="Fetching pixel4", unit="file", disable=not progress) as bar:
-        for done, bar.total, name in fetch_steps(scenes):
+        for done, bar.total, name in steps:
             bar.update(done - bar.n)
             bar.set_postfix_str(name)
         bar.update(bar.total - bar.n)
@@ -47,11 +48,16 @@ def fetch_steps(scenes: Iterable[str | int] | None = None) -> Iterator[tuple[int
     """Do what :func:`fetch_pixel4` does, file by file.
 
     Yields before each file how many are done, how many there are, and its name: whoever watches
-    can show that, or stop.
+    can show that, or stop. A scene that does not exist is refused at once.
     """
     source = os.environ.get(MIRROR_VARIABLE) or PUBLISHED_URL
     store = _store(source)
-    names = _names(_scene_names(scenes), store.registry)
+    return _fetched(store, _names(_scene_names(scenes), store.registry), source)
+
+
+def _fetched(
+    store: pooch.Pooch, names: Sequence[str], source: str
+) -> Iterator[tuple[int, int, str]]:
     for done, name in enumerate(names):
         yield done, len(names), name
         _fetch(store, name, source)
