@@ -53,8 +53,8 @@ class Tour:
         self.settle()
         self.shot("01_sample")
 
-    def calibrate(self, shoot: Path, settings: dict[str, int], timeout_s: float = 120) -> Any:
-        """Show the target, choose the captures in a folder, run, save."""
+    def calibrate(self, shoot: Path, settings: dict[str, int], timeout_s: float = 120) -> str:
+        """Show the target, choose the captures in a folder, run, save; return the verdict."""
         widget = self.dock("Calibrate")
         self.show_target(widget)
         with self.answering(getOpenFileName=(str(shoot / "target.json"), "")):
@@ -79,8 +79,9 @@ class Tour:
         with self.answering(getSaveFileName=(str(self.work / "phone.dpcal"), "")):
             self.click(widget, "save")
         self.until(lambda: (self.work / "phone.dpcal").exists(), 30)
+        verdict = str(widget.verdict.text())
         self.undock(widget)
-        return widget
+        return verdict
 
     def show_target(self, widget: QWidget) -> None:
         """Fill the screen with the pattern, step through its frames, come back."""

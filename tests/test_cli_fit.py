@@ -24,6 +24,8 @@ from napari_dpdeblur.results.run_folder import RUN_FILES
 PROGRAM = [
     sys.executable,
     "-c",
+    # A job in the background of a shell ignores interrupts, and so would its children.
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     "import torch; torch.set_num_threads(1); "
     "from napari_dpdeblur.cli import main; raise SystemExit(main())",
 ]

@@ -134,7 +134,9 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) 
 def test_interrupted_and_repeated(
     captures: Path, calibration_path: Path, single_fits: Path, tmp_path: Path, count: int
 ) -> None:
-    program = "import sys; from napari_dpdeblur.cli import main; sys.exit(main())"
+    # A job in the background of a shell ignores interrupts, and so would its children.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    program = heard + "import sys; from napari_dpdeblur.cli import main; sys.exit(main())"
     given, output = first(captures, count, tmp_path / "given"), tmp_path / "out"
     arguments = command_of(given, calibration_path, output, "--workers", "2", "--json")
     settings = tmp_path / "settings.yaml"

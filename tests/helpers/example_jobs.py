@@ -48,11 +48,14 @@ def fail(request: Exception, control: FitControl) -> Generator[Message, None, No
 
 
 def use_too_much(request: int, control: FitControl) -> Generator[Message, None, None]:
-    """Asks torch for so many bytes."""
+    """Asks torch for so many bytes, again and again until somebody has limited the memory."""
     import torch
 
     yield Progress("filling memory", 1, 1, 0.5)
+    end = time.monotonic() + 60
     try:
-        torch.ones(request, dtype=torch.uint8)
+        while time.monotonic() < end:
+            torch.empty(request, dtype=torch.uint8)
+            time.sleep(0.01)
     except RuntimeError as error:
         raise FitError(f"The fit ran out of memory on cpu: {error}") from error
