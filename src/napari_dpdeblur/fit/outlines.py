@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -40,20 +41,26 @@ class OutlineCare:
         return image + self.care * (within - image)
 
 
-def outline_care(problem: FitProblem, defocus_map: Tensor) -> OutlineCare:
+def outline_care(
+    problem: FitProblem, defocus_map: Tensor, check: Callable[[], None] = lambda: None
+) -> OutlineCare:
     """Find the outlines of a map (h, w) of any resolution; the result is on the problem's grid."""
     shape = (problem.views.shape[-2], problem.views.shape[-1])
     pitch = problem.shape[1] / defocus_map.shape[-1]
     slope = pitch / (REACH * problem.kernels.rms_radius_px())
-    lowered = torch.minimum(defocus_map, lower_envelope(defocus_map, slope) + TOLERATED_STEP)
+    envelope = lower_envelope(defocus_map, slope, check)
+    lowered = torch.minimum(defocus_map, envelope + TOLERATED_STEP)
     care = ((defocus_map - lowered) / FULL_CARE_STEP).clamp(0, 1)
     return OutlineCare(resample(lowered, shape), resample(care, shape))
 
 
-def lower_envelope(values: Tensor, slope: float) -> Tensor:
+def lower_envelope(
+    values: Tensor, slope: float, check: Callable[[], None] = lambda: None
+) -> Tensor:
     """The largest map (h, w) below ``values`` that rises at most by ``slope`` per pixel."""
     steps = math.ceil(float(values.max() - values.min()) / slope)
     for _ in range(min(steps, sum(values.shape))):
         beside = torch.minimum(smallest_around(values, (1, 0)), smallest_around(values, (0, 1)))
         values = torch.minimum(values, beside + slope)
+        check()
     return values

@@ -119,7 +119,7 @@ def _shapes(job: Job, defocus_map: Tensor, scales: Tensor) -> LayerShapes:
 def preview(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, Solution]:
     """The closed form alone."""
     scales = layer_scales(job, search)
-    care = outline_care(job.problem, search.defocus_map)
+    care = outline_care(job.problem, search.defocus_map, job.control.check)
     image = yield from _careful_image(job, "image", care)
     defocus_map = closed_form.on_grid_of(job.problem, search.defocus_map)
     return _solution(job, image, _shapes(job, defocus_map, scales), scales, search)
@@ -130,7 +130,7 @@ def standard(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, Solut
     search = yield from _with_sharp_edges(job, search)
     scales = layer_scales(job, search)
     shapes = _shapes(job, closed_form.on_grid_of(job.problem, search.defocus_map), scales)
-    care = outline_care(job.problem, search.defocus_map)
+    care = outline_care(job.problem, search.defocus_map, job.control.check)
     start = job.state.tensors.get("start")
     if start is None:
         start = yield from _careful_image(job, "deblur", care)
