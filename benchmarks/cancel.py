@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from napari_dpdeblur.cli.simulate import Simulation, simulate
+from napari_dpdeblur.calibration.synthetic import Simulation, simulate
 from napari_dpdeblur.fit import FitControl, FitSettings, fit
 
 WARM_UP_SIZE = (96, 128)

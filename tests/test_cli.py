@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import tifffile
 
-from napari_dpdeblur import __version__
+from napari_dpdeblur import __version__, screen
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.capture.pgm import write_pgm_pair
-from napari_dpdeblur.cli import demo, main
+from napari_dpdeblur.cli import main
 from napari_dpdeblur.results import read_mpi
 
 
@@ -300,10 +300,10 @@ def test_demo_does_not_replace_foreign_files(tmp_path, capsys):
 def test_demo_knows_when_there_is_no_display(monkeypatch):
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    assert demo.no_window_reason() == "there is no display"
+    assert screen.no_window_reason() == "there is no display"
 
 
 def test_demo_knows_when_there_is_no_qt(monkeypatch):
     monkeypatch.setenv("DISPLAY", ":0")
-    monkeypatch.setattr(demo, "QT_BINDINGS", ("no_such_binding",))
-    assert demo.no_window_reason() == "no Qt binding is installed, see the extra 'all'"
+    monkeypatch.setattr(screen, "QT_BINDINGS", ("no_such_binding",))
+    assert screen.no_window_reason() == "no Qt binding is installed, see the extra 'all'"

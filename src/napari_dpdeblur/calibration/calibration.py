@@ -49,7 +49,7 @@ class Field:
         return f"{self.height} x {self.width} px at ({self.top}, {self.left})"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Calibration:
     """Blur kernels at defocus scale 1 and vignetting of one camera.
 
@@ -82,6 +82,12 @@ class Calibration:
         if self.vignetting is not None:
             self._check_vignetting(self.vignetting)
             object.__setattr__(self, "vignetting", _frozen(self.vignetting))
+
+    def __repr__(self) -> str:
+        return (
+            f"<Calibration of {self.camera}: {self.rows} x {self.cols} tiles of "
+            f"{self.kernels.shape[-1]} px, field of {self.field}>"
+        )
 
     def _check_geometry(self) -> None:
         area, (height, width) = self.field, self.frame_shape

@@ -1,11 +1,33 @@
-"""The calibration of the synthetic lens: belongs to the captures of `capture.synthetic`."""
+"""The synthetic camera: its calibration, and captures that belong to it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from tqdm import tqdm
+
 from napari_dpdeblur.calibration.calibration import Calibration, Field
+from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.capture.synthetic import (
+    Noise,
+    SyntheticScene,
+    render_capture,
+    synthetic_scene,
+)
 from napari_dpdeblur.capture.synthetic_lens import synthetic_kernels, synthetic_vignetting
 
 ROWS, COLS = 6, 8
+NAME = "synthetic"
+APP_PIXEL_ASPECT = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """A scene, what the camera made of it, and the camera's calibration."""
+
+    scene: SyntheticScene
+    capture: DualPixelCapture
+    calibration: Calibration
 
 
 def synthetic_calibration(
@@ -25,3 +47,28 @@ def synthetic_calibration(
         camera="synthetic lens",
         source={"format": "synthetic"},
     )
+
+
+def simulate(height: int, width: int, seed: int = 0, noise_free: bool = False) -> Simulation:
+    """Draw a scene of ``height`` (even) x ``width`` px and photograph it with the synthetic lens.
+
+    The capture is like one of the phone app. The truth is ``scene.all_in_focus`` and
+    ``scene.defocus_map``. ``noise_free`` leaves only the 10-bit quantisation.
+    """
+    from napari_dpdeblur.optics import KernelGrid
+
+    with tqdm(total=2, desc="Simulating", unit="step", delay=1) as bar:
+        scene = synthetic_scene(height, width, seed)
+        calibration = synthetic_calibration(height, width)
+        bar.update()
+        capture = render_capture(
+            scene,
+            KernelGrid.from_array(calibration.kernels, calibration.rows, calibration.cols),
+            calibration.vignetting,
+            noise=None if noise_free else Noise(),
+            seed=seed,
+            pixel_aspect=APP_PIXEL_ASPECT,
+            name=NAME,
+        )
+        bar.update()
+    return Simulation(scene, capture, calibration)

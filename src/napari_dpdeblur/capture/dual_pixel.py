@@ -45,7 +45,7 @@ def _sha256(path: Path) -> str:
         raise CaptureError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DualPixelCapture:
     """The two dual-pixel views of one exposure, as read, with their levels and provenance.
 
@@ -72,6 +72,13 @@ class DualPixelCapture:
         _check_levels(self.black, self.white, self.name)
         _check_aspect(self.pixel_aspect, self.name)
         self.raw.setflags(write=False)
+
+    def __repr__(self) -> str:
+        _, channels, height, width = self.shape
+        return (
+            f"<DualPixelCapture {self.name}: {height} x {width} px, {channels} "
+            f"channel{'s' * (channels > 1)}, {self.raw.dtype}, pixel aspect {self.pixel_aspect:g}>"
+        )
 
     @property
     def shape(self) -> tuple[int, int, int, int]:

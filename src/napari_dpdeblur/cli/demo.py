@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from napari_dpdeblur.cli.fit import fit_with_bar
-from napari_dpdeblur.cli.simulate import CALIBRATION_FILE, NAME, Simulation, simulate
+from napari_dpdeblur.cli.simulate import CALIBRATION_FILE, NAME
 from napari_dpdeblur.fit.presets import Preset
+from napari_dpdeblur.screen import no_window_reason
 
 if TYPE_CHECKING:
+    from napari_dpdeblur.calibration.synthetic import Simulation
     from napari_dpdeblur.cli.arguments import Subparsers
     from napari_dpdeblur.fit import FitResult
 
@@ -28,7 +27,6 @@ SIMULATED_FILES = (
     f"{NAME}_defocus.tif",
     CALIBRATION_FILE,
 )
-QT_BINDINGS = ("PyQt6", "PySide6", "PyQt5", "PySide2")
 SIZE = (504, 672)
 SEED = 2
 PRESET: Preset = "standard"
@@ -56,6 +54,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Simulate, fit, write, show."""
+    from napari_dpdeblur.calibration.synthetic import simulate
     from napari_dpdeblur.results.atomic_folder import atomic_folder, check_output_folder
     from napari_dpdeblur.results.run_folder import RUN_FILES
 
@@ -75,12 +74,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _fit(simulation: Simulation) -> FitResult:
     from napari_dpdeblur.fit import FitSettings
+    from napari_dpdeblur.fit.progress_bar import fit_with_bar
 
-    options = argparse.Namespace(json=False, crop=None)
-    settings = FitSettings(preset=PRESET)
-    return fit_with_bar(
-        simulation.capture, simulation.calibration, settings, options, checkpoint=None
-    )
+    return fit_with_bar(simulation.capture, simulation.calibration, FitSettings(preset=PRESET))
 
 
 def _write(simulation: Simulation, result: FitResult, folder: Path) -> None:
@@ -93,17 +89,6 @@ def _write(simulation: Simulation, result: FitResult, folder: Path) -> None:
     write_run(record_of(result), folder)
     write_synthetic(folder, simulation.scene, simulation.capture)
     save_calibration(simulation.calibration, folder / CALIBRATION_FILE)
-
-
-def no_window_reason() -> str | None:
-    """Why napari cannot be opened here; None when it can."""
-    if sys.platform == "linux" and not (
-        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    ):
-        return "there is no display"
-    if not any(importlib.util.find_spec(name) for name in QT_BINDINGS):
-        return "no Qt binding is installed, see the extra 'all'"
-    return None
 
 
 def open_in_napari(paths: list[Path]) -> None:

@@ -17,10 +17,8 @@ from napari_dpdeblur.cli.render import crop_argument
 from napari_dpdeblur.fit.presets import PRESETS
 
 if TYPE_CHECKING:
-    from napari_dpdeblur.calibration import Calibration
-    from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.cli.arguments import Subparsers
-    from napari_dpdeblur.fit import Checkpoint, FitEvent, FitResult, FitSettings
+    from napari_dpdeblur.fit import FitSettings
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -62,13 +60,23 @@ def run(arguments: argparse.Namespace) -> None:
 
     from napari_dpdeblur.calibration import load_calibration
     from napari_dpdeblur.fit import Checkpoint
+    from napari_dpdeblur.fit.estimate import memory_of
+    from napari_dpdeblur.fit.progress_bar import fit_with_bar
     from napari_dpdeblur.results.fit_record import record_of
 
     calibration = load_calibration(arguments.calibration)
     checkpoint = Checkpoint(checkpoint_path(arguments.output), arguments.resume)
-    result = fit_with_bar(capture, calibration, settings, arguments, checkpoint)
+    result = fit_with_bar(
+        capture,
+        calibration,
+        settings,
+        crop=arguments.crop,
+        checkpoint=checkpoint,
+        is_quiet=arguments.json,
+    )
     write_run(record_of(result), arguments.output, arguments.overwrite)
     checkpoint.remove()
+    need_bytes = memory_of(capture, calibration, settings, arguments.crop)
     print_result(
         {
             "folder": str(arguments.output),
@@ -76,7 +84,7 @@ def run(arguments: argparse.Namespace) -> None:
             "back_scale": float(result.defocus_scales[0]),
             "front_scale": float(result.defocus_scales[-1]),
             "elapsed_s": result.provenance["elapsed_s"],
-            "memory_gb": _memory_gb(capture, calibration, settings, arguments),
+            "memory_gb": round(need_bytes / 1e9, 2),
         },
         arguments.json,
     )
@@ -95,53 +103,3 @@ def _settings(arguments: argparse.Namespace) -> FitSettings:
     return settings.changed(
         preset=arguments.preset, device=arguments.device, layers=arguments.layers
     )
-
-
-def fit_with_bar(
-    capture: DualPixelCapture,
-    calibration: Calibration,
-    settings: FitSettings,
-    arguments: argparse.Namespace,
-    checkpoint: Checkpoint | None,
-) -> FitResult:
-    """Run the fit with a progress bar: stage, memory that it needs, loss, time left."""
-    from tqdm import tqdm
-
-    from napari_dpdeblur.fit import run_fit
-
-    need_gb = _memory_gb(capture, calibration, settings, arguments)
-    layout = f"{{desc:<24}}{{percentage:3.0f}}%|{{bar}}| {need_gb:.1f} GB {{elapsed}} {{postfix}}"
-    with tqdm(total=1.0, bar_format=layout, disable=arguments.json) as bar:
-
-        def show(event: FitEvent) -> None:
-            bar.n = event.fraction
-            bar.set_description_str(f"{event.stage} {event.step}/{event.total}", refresh=False)
-            bar.set_postfix_str(_postfix(event))
-
-        return run_fit(
-            capture,
-            calibration,
-            settings,
-            on_event=show,
-            crop=arguments.crop,
-            checkpoint=checkpoint,
-        )
-
-
-def _memory_gb(
-    capture: DualPixelCapture,
-    calibration: Calibration,
-    settings: FitSettings,
-    arguments: argparse.Namespace,
-) -> float:
-    """What the fit is expected to need at most."""
-    from napari_dpdeblur.fit.estimate import memory_of
-
-    return round(memory_of(capture, calibration, settings, arguments.crop) / 1e9, 2)
-
-
-def _postfix(event: FitEvent) -> str:
-    total = event.losses.get("total", sum(event.losses.values()))
-    losses = [f"loss {total:.3g}"] if event.losses else []
-    left = [] if event.remaining_s is None else [f"{event.remaining_s:.0f} s left"]
-    return " ".join(losses + left)

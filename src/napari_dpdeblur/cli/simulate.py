@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from napari_dpdeblur.cli.arguments import add_json_argument, add_output_argument, print_result
 
 if TYPE_CHECKING:
-    from napari_dpdeblur.calibration import Calibration
-    from napari_dpdeblur.capture import DualPixelCapture
-    from napari_dpdeblur.capture.synthetic import SyntheticScene
+    from napari_dpdeblur.calibration.synthetic import Simulation
     from napari_dpdeblur.cli.arguments import Subparsers
 
 NAME = "synthetic"
 CALIBRATION_FILE = f"{NAME}.dpcal"
 MPI_FILE = "mpi.tif"
 DEFAULT_SIZE = (504, 672)
-APP_PIXEL_ASPECT = 2
-
-
-@dataclass(frozen=True)
-class Simulation:
-    """A scene, what the camera made of it, and the camera's calibration."""
-
-    scene: SyntheticScene
-    capture: DualPixelCapture
-    calibration: Calibration
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -57,6 +44,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Simulate and write."""
+    from napari_dpdeblur.calibration.synthetic import simulate
     from napari_dpdeblur.results.atomic_folder import atomic_folder
 
     height, width = arguments.size
@@ -64,31 +52,6 @@ def run(arguments: argparse.Namespace) -> None:
         simulation = simulate(height, width, arguments.seed, arguments.noise_free)
         files = write_simulation(simulation, partial)
     print_result({"folder": str(arguments.output), "files": files}, arguments.json)
-
-
-def simulate(height: int, width: int, seed: int = 0, noise_free: bool = False) -> Simulation:
-    """Draw a scene and photograph it with the synthetic lens."""
-    from tqdm import tqdm
-
-    from napari_dpdeblur.calibration.synthetic import synthetic_calibration
-    from napari_dpdeblur.capture.synthetic import Noise, render_capture, synthetic_scene
-    from napari_dpdeblur.optics import KernelGrid
-
-    with tqdm(total=2, desc="Simulating", unit="step", delay=1) as bar:
-        scene = synthetic_scene(height, width, seed)
-        calibration = synthetic_calibration(height, width)
-        bar.update()
-        capture = render_capture(
-            scene,
-            KernelGrid.from_array(calibration.kernels, calibration.rows, calibration.cols),
-            calibration.vignetting,
-            noise=None if noise_free else Noise(),
-            seed=seed,
-            pixel_aspect=APP_PIXEL_ASPECT,
-            name=NAME,
-        )
-        bar.update()
-    return Simulation(scene, capture, calibration)
 
 
 def write_simulation(simulation: Simulation, folder: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import BinaryIO
 
 import cv2
 import numpy as np
@@ -64,9 +65,9 @@ def preview_picture(
     return np.asarray(canvas)
 
 
-def write_preview(path: Path, picture: Picture) -> None:
-    """Save a preview as PNG."""
-    Image.fromarray(picture).save(path, format="PNG", compress_level=3)
+def write_preview(file: Path | BinaryIO, picture: Picture) -> None:
+    """Save a preview as PNG, in a file that is named or open."""
+    Image.fromarray(picture).save(file, format="PNG", compress_level=3)
 
 
 def _shrink(picture: Picture) -> Picture:

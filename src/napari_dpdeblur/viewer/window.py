@@ -1,0 +1,30 @@
+"""A result in a window of napari, for scripts and notebooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import napari
+
+from napari_dpdeblur.calibration import Calibration
+from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.results import RunRecord
+from napari_dpdeblur.viewer.layers import capture_layers, run_layers
+from napari_dpdeblur.viewer.show import put_layers
+
+
+def show_result(
+    record: RunRecord,
+    capture: DualPixelCapture | None = None,
+    calibration: Calibration | None = None,
+) -> Any:
+    """Add the views and the result to the open viewer, or to a new one; return the viewer.
+
+    In a script this waits until the window is closed. Where an event loop runs already, such as
+    IPython's, it comes back at once.
+    """
+    viewer = napari.current_viewer() or napari.Viewer()
+    views = [] if capture is None else capture_layers(capture)
+    put_layers(viewer, [*views, *run_layers(record, calibration=calibration)])
+    napari.run()
+    return viewer
