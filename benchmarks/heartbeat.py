@@ -7,7 +7,8 @@ beat every 20 ms; the gap between two beats is what a user would feel. Wanted: 9
 within 100 ms, none above 500 ms (and a cancelled fit ends within 1 s, a paused one takes less than
 5 % of a core), on two cores that nobody else uses. "busy" is the time that the
 GUI thread itself computed between two beats: it tells how much of a gap is ours where others
-compete for the cores.
+compete for the cores. --causes samples what the GUI thread does (which takes time, too) and adds
+the functions in which the longest gaps were spent.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ import argparse
 import dataclasses
 import json
 import os
+import sys
 import tempfile
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,18 +32,59 @@ BEAT_MS = 20
 WITHIN_S, NEVER_S = 0.1, 0.5
 PATIENCE_S = 900
 TARGET_SCREEN, TARGET_PITCH_PX = (800, 600), 36.0
+SAMPLE_S, KEPT_S = 0.005, 10.0
+SHOWN_CAUSES = 3
+
+
+class Sampler:
+    """What the GUI thread was doing, every few milliseconds."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[float, str]] = []
+        self._gui = threading.main_thread().ident
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(SAMPLE_S)
+            now = time.perf_counter()
+            kept = [each for each in self._seen if each[0] > now - KEPT_S]
+            self._seen = [*kept, (now, _doing(sys._current_frames().get(self._gui)))]
+
+    def causes(self, begin: float, end: float) -> str:
+        """The most frequent ones between two times, with their share."""
+        doing = Counter(text for when, text in self._seen if begin < when < end)
+        count = max(sum(doing.values()), 1)
+        parts = [f"{n / count:.0%} {text}" for text, n in doing.most_common(SHOWN_CAUSES)]
+        return "; ".join(parts) or "not seen"
+
+
+def _doing(frame: Any) -> str:
+    """The innermost function of this package that runs, and what it has called at last."""
+    inner, own = "", "Qt"
+    while frame is not None:
+        name = f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_name}"
+        inner = inner or name
+        if "napari_dpdeblur" in frame.f_code.co_filename:
+            own = name
+            break
+        if name in ("_qt.paintGL", "_layer_delegate.paint"):
+            own = name
+            break
+        frame = frame.f_back
+    return f"{own} > {inner}"
 
 
 class Heartbeat:
     """Gaps between beats, and what the widget said when the longest ones ended."""
 
-    def __init__(self, describe: Callable[[], str]) -> None:
+    def __init__(self, describe: Callable[[], str], sampler: Sampler | None) -> None:
         from qtpy.QtCore import Qt, QTimer
 
         self.gaps_s: list[float] = []
         self.busy_s: list[float] = []
         self.notes: list[str] = []
-        self._describe = describe
+        self._describe, self._sampler = describe, sampler
         self._last, self._last_busy = time.perf_counter(), time.thread_time()
         self._timer = QTimer()
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
@@ -56,8 +101,11 @@ class Heartbeat:
     def _beat(self) -> None:
         now = time.perf_counter()
         self.gaps_s.append(now - self._last)
-        self.notes.append(self._describe())
         busy = time.thread_time()
+        cause = ""
+        if self._sampler is not None and self.gaps_s[-1] > WITHIN_S:
+            cause = f" ({self._sampler.causes(self._last, now)})"
+        self.notes.append(self._describe() + cause)
         self.busy_s.append(busy - self._last_busy)
         self._last, self._last_busy = now, busy
 
@@ -71,6 +119,7 @@ class Heartbeat:
             "worst_ms": round(1000 * float(gaps.max()), 1),
             "busy_p99_ms": round(1000 * float(np.quantile(busy, 0.99)), 1),
             "busy_worst_ms": round(1000 * float(busy.max()), 1),
+            "busy_above_100_ms": int((busy > WITHIN_S).sum()),
             "within_100_ms": round(float((gaps <= WITHIN_S).mean()), 5),
             "holds": bool(np.quantile(gaps, 0.99) <= WITHIN_S and gaps.max() <= NEVER_S),
             "worst": [
@@ -104,13 +153,13 @@ def rest(seconds: float) -> None:
     spin(lambda: time.monotonic() > end)
 
 
-def measured(viewer: Any, widget: Any) -> dict[str, Any]:
+def measured(viewer: Any, widget: Any, sampler: Sampler | None) -> dict[str, Any]:
     """Click the button of a widget, count beats until its work is done and shown."""
 
     def describe() -> str:
         return f"{len(viewer.layers)} layers, {widget.panel.status.text()}"
 
-    heart = Heartbeat(describe)
+    heart = Heartbeat(describe, sampler)
     heart.start()
     begin = time.perf_counter()
     widget.panel.run_button.click()
@@ -170,20 +219,22 @@ def photograph_target(folder: Path, size: tuple[int, int]) -> None:
     write_shoot(simulate_shoot(target, lens, pose, burst=3, sheets=3), target, folder)
 
 
-def fit_beats(viewer: Any, size: tuple[int, int]) -> dict[str, Any]:
+def fit_beats(viewer: Any, size: tuple[int, int], sampler: Sampler | None) -> dict[str, Any]:
     from napari_dpdeblur.viewer.fit_widget import FitWidget
 
     open_scene(viewer, size)
     widget = FitWidget(viewer)
     dock = viewer.window.add_dock_widget(widget, name="Fit")
     rest(8.0)  # the list of devices arrives
-    result = {**measured(viewer, widget), **reactions(widget)}
+    result = {**measured(viewer, widget, sampler), **reactions(widget)}
     viewer.window.remove_dock_widget(dock)
     viewer.layers.clear()
     return result
 
 
-def calibration_beats(viewer: Any, size: tuple[int, int], folder: Path) -> dict[str, Any]:
+def calibration_beats(
+    viewer: Any, size: tuple[int, int], sampler: Sampler | None, folder: Path
+) -> dict[str, Any]:
     from napari_dpdeblur.viewer.calibrate_widget import CalibrateWidget
 
     photograph_target(folder, size)
@@ -194,7 +245,7 @@ def calibration_beats(viewer: Any, size: tuple[int, int], folder: Path) -> dict[
         group.list.add([folder / name])
     widget.form.show_values({"rows": 3, "cols": 4, "kernel_px": 31})
     rest(3.0)
-    result = measured(viewer, widget)
+    result = measured(viewer, widget, sampler)
     viewer.window.remove_dock_widget(dock)
     viewer.layers.clear()
     return result
@@ -208,6 +259,7 @@ def size_argument(text: str) -> tuple[int, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=size_argument, default=(504, 672), metavar="HxW")
+    parser.add_argument("--causes", action="store_true", help="tell where long gaps come from")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["DPDEBLUR_CONFIG"] = os.environ["DPDEBLUR_CACHE"] = folder
@@ -216,9 +268,10 @@ def main() -> None:
         viewer = napari.Viewer()
         viewer.window._qt_window.resize(1366, 740)
         rest(3.0)  # the canvas is drawn for the first time
+        known = (viewer, arguments.size, Sampler() if arguments.causes else None)
         results = {
-            "fit": fit_beats(viewer, arguments.size),
-            "calibration": calibration_beats(viewer, arguments.size, Path(folder) / "shoot"),
+            "fit": fit_beats(*known),
+            "calibration": calibration_beats(*known, Path(folder) / "shoot"),
         }
         viewer.close()
     print(json.dumps(results, indent=2))

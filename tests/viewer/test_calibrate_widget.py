@@ -94,19 +94,29 @@ def bench(viewer, qtbot):
     made.widget.deleteLater()
 
 
+def _alpha_at(layer, positions):
+    rows, cols = np.round((positions - layer.translate) / layer.scale).astype(int).T
+    return layer.data[rows, cols, 3]
+
+
 def test_from_photographs_to_a_saved_file(bench, shoot, tmp_path):
     bench.choose(shoot)
     bench.start("discs")
     bench.until(lambda: {"Phone target", "Phone discs"} <= set(bench.names))
-    points = bench.viewer.layers["Phone discs"]
-    assert len(points.data) > 100
+    rings = bench.viewer.layers["Phone discs"]
+    centres = rings.metadata["dpdeblur"]["centres"]
+    assert len(centres) > 100
+    radius = 7 * rings.scale[1]  # of a ring, in pixels of the frame
+    assert _alpha_at(rings, centres + np.array([0.0, radius])).mean() > 100
+    assert _alpha_at(rings, centres).max() == 0
     seen = bench.viewer.layers["Phone target"].extent.world
     np.testing.assert_allclose(seen[1] - seen[0], np.array(FRAME), atol=3)
     bench.finish()
     kernels = bench.viewer.layers["Phone kernels left"]
     assert kernels.data.shape == (2 * 23, 3 * 23)
     assert kernels.visible
-    assert not points.visible
+    assert not rings.visible
+    np.testing.assert_allclose(rings.metadata["dpdeblur"]["centres"], centres, atol=0.1)
     assert "Phone vignetting left" in bench.names
     assert list(find.calibrations(bench.viewer)) == ["Phone"]
     verdict = bench.widget.calibration.verdict

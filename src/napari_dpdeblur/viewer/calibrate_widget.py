@@ -18,15 +18,19 @@ from napari_dpdeblur.jobs.messages import Job, Progress
 from napari_dpdeblur.viewer import find, state
 from napari_dpdeblur.viewer.calibrate_controls import CalibrateControls
 from napari_dpdeblur.viewer.calibrate_verdict import verdict_html
-from napari_dpdeblur.viewer.calibration_layers import DISCS, TARGET, calibration_layers
-from napari_dpdeblur.viewer.fit_previews import Piecewise, placement_in, warm_up_layers
-from napari_dpdeblur.viewer.layers import LayerData, make_layer
+from napari_dpdeblur.viewer.calibration_layers import (
+    DISCS,
+    TARGET,
+    calibration_layers,
+    target_layers,
+)
+from napari_dpdeblur.viewer.layers import LayerData
+from napari_dpdeblur.viewer.piecewise import Piecewise, warm_up_layers
 from napari_dpdeblur.viewer.show import put_layers
 from napari_dpdeblur.viewer.worker_panel import duration_text
 
 FILTER = "Calibrations (*.dpcal)"
 SUFFIX = ".dpcal"
-LIVE_DISC_PX = 6.0
 RESIZE_MS = 200
 
 
@@ -122,19 +126,19 @@ class CalibrateWidget(CalibrateControls):
         self.panel.say("The layers are being made.")
         if path is not None:
             state.remember("fit", {"calibration": str(path)})
+        self._piecewise.do([self._hide_discs])
         self._put_piecewise(pieces)
-        self._piecewise.do([lambda: self._show_kernels(f"Done in {elapsed}.")])
+        self._piecewise.do([self._hide_discs, lambda: self.panel.say(f"Done in {elapsed}.")])
 
     def _put_piecewise(self, pieces: list[LayerData]) -> None:
         self._piecewise.do([partial(put_layers, self._viewer, [piece]) for piece in pieces])
 
-    def _show_kernels(self, text: str) -> None:
-        """Take the discs out of the way; they were visible during the run."""
+    def _hide_discs(self) -> None:
+        """Take the discs out of the way of the kernels; they were visible during the run."""
         for kind in (TARGET, DISCS):
             layer = find.layer_of(self._viewer, self._group, kind)
-            if layer is not None:
+            if layer is not None and layer.visible:
                 layer.visible = False
-        self.panel.say(text)
 
     def _say_cancelled(self, seen: Progress | None) -> None:
         self.panel.say("Cancelled; what was found so far stays in the canvas.")
@@ -159,18 +163,8 @@ def _written(calibration: Calibration, path: Path) -> str | None:
 
 def _seen_layers(found: dict[str, Any], group: str) -> list[LayerData]:
     """The photographed discs and the centres that were found, as soon as they are known."""
-    thumbnail, discs = found["thumbnail"], found["discs"]
-    placed = placement_in((0, 0, *found["frame_shape"]), thumbnail.shape)
-    limits = (0.0, max(float(thumbnail.max()), 1e-6))
-    picture = make_layer(thumbnail, group, TARGET, placed, contrast_limits=limits)
-    centres = make_layer(
-        discs[:, [1, 0]],
-        group,
-        DISCS,
-        placed,
-        layer_type="points",
-        size=LIVE_DISC_PX,
-        face_color="transparent",
-        border_color="lime",
-    )
-    return [picture, centres]
+    thumbnail, frame_shape = found["thumbnail"], found["frame_shape"]
+    height, width = thumbnail.shape
+    enlarged = frame_shape[1] / width, frame_shape[0] / height
+    centres = (found["discs"][:, :2] + 0.5) * enlarged - 0.5  # of the thumbnail, then of the frame
+    return target_layers(thumbnail, centres, frame_shape, group)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 
 from napari_dpdeblur.calibration import Calibration
@@ -15,7 +16,8 @@ SIDES = ("left", "right")
 # Left and right overlap to white; where they differ, the colours part like in an anaglyph.
 KERNEL_COLORMAPS = ("red", "cyan")
 KERNEL_GAMMA = 0.5
-DISC_SIZE_PX = 8.0
+RING_OVERSAMPLING, RING_RADIUS_PX, RING_COLOR = 2, 7, (0, 255, 0)
+RING_SHIFT = 4  # binary digits of the centres after the point
 
 
 def calibration_layers(
@@ -84,31 +86,51 @@ def _vignetting_layers(
 
 
 def _disc_layers(calibration: Calibration, group: str, known: dict[str, Any]) -> list[LayerData]:
-    """The photographed target and the centres found on it, if the calibration was made by a run."""
+    """The photographed target and what was found on it, if the calibration was made by a run."""
     kept = calibration.diagnostics
     if not {"thumbnail", "discs"} <= set(kept):
         return []
-    thumbnail, discs = kept["thumbnail"], kept["discs"]
+    discs = kept["discs"]
+    known = {**known, "deviations_px": discs[:, [3, 2]]}
+    return target_layers(kept["thumbnail"], discs[:, :2], calibration.frame_shape, group, known)
+
+
+def target_layers(
+    thumbnail: np.ndarray,
+    centres: np.ndarray,
+    frame_shape: tuple[int, int],
+    group: str,
+    known: dict[str, Any] | None = None,
+) -> list[LayerData]:
+    """A photograph of the target, and rings around the centres (N, 2): x, y in the frame.
+
+    The rings are a picture, not points: the first points in a window hold it up for half a second.
+    """
+    limits = (0.0, max(float(thumbnail.max()), 1e-6))
+    known = known or {}
     picture = make_layer(
-        thumbnail,
-        group,
-        TARGET,
-        _over_frame(calibration, thumbnail.shape),
-        known,
-        contrast_limits=(0.0, max(float(thumbnail.max()), 1e-6)),
+        thumbnail, group, TARGET, _over(frame_shape, thumbnail.shape), known, contrast_limits=limits
     )
-    points = make_layer(
-        discs[:, [1, 0]],
-        group,
-        DISCS,
-        placement((1.0, 1.0), (0.0, 0.0)),
-        {**known, "deviations_px": discs[:, [3, 2]]},
-        layer_type="points",
-        size=DISC_SIZE_PX,
-        face_color="transparent",
-        border_color="lime",
-    )
-    return [picture, points]
+    rings = disc_rings(centres, frame_shape, thumbnail.shape)
+    placed = _over(frame_shape, rings.shape)
+    known = {**known, "centres": centres[:, ::-1]}
+    return [picture, make_layer(rings, group, DISCS, placed, known, rgb=True)]
+
+
+def disc_rings(
+    centres: np.ndarray, frame_shape: tuple[int, int], shape: tuple[int, ...]
+) -> np.ndarray:
+    """Rings around centres (x, y) of the frame, as RGBA bytes, finer than a picture of a shape."""
+    height, width = RING_OVERSAMPLING * shape[0], RING_OVERSAMPLING * shape[1]
+    rings = np.zeros((height, width, 4), np.uint8)
+    rings[..., :3] = RING_COLOR  # also where nothing is seen, so that edges do not turn dark
+    alpha = np.zeros((height, width), np.uint8)
+    unit = 1 << RING_SHIFT
+    for x, y in (centres + 0.5) * (width / frame_shape[1], height / frame_shape[0]) - 0.5:
+        place = (round(x * unit), round(y * unit))
+        cv2.circle(alpha, place, RING_RADIUS_PX * unit, 255, 2, cv2.LINE_AA, RING_SHIFT)
+    rings[..., 3] = alpha
+    return rings
 
 
 def _over_field(calibration: Calibration, shape: tuple[int, ...]) -> dict[str, Any]:
@@ -117,7 +139,7 @@ def _over_field(calibration: Calibration, shape: tuple[int, ...]) -> dict[str, A
     return placement(scale, (area.top + (scale[0] - 1) / 2, area.left + (scale[1] - 1) / 2))
 
 
-def _over_frame(calibration: Calibration, shape: tuple[int, ...]) -> dict[str, Any]:
-    height, width = calibration.frame_shape
-    scale = (height / shape[0], width / shape[1])
+def _over(frame_shape: tuple[int, int], shape: tuple[int, ...]) -> dict[str, Any]:
+    """Placement of a picture of this shape that fills the frame."""
+    scale = (frame_shape[0] / shape[0], frame_shape[1] / shape[1])
     return placement(scale, ((scale[0] - 1) / 2, (scale[1] - 1) / 2))

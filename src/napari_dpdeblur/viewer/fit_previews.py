@@ -1,27 +1,27 @@
-"""Pictures of a running fit in the canvas, and its result as layers, piece by piece."""
+"""Pictures of a running fit in the canvas, and the steps from them to its result."""
 
 from __future__ import annotations
 
-import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from napari.layers import Layer
-from qtpy.QtCore import QObject, QTimer
+from qtpy.QtCore import QTimer
 
 from napari_dpdeblur.jobs.fit_job import Box, FitOutcome
 from napari_dpdeblur.jobs.messages import FloatArray, Progress
 from napari_dpdeblur.viewer import find, layers
+from napari_dpdeblur.viewer.covered import Covered
 from napari_dpdeblur.viewer.layers import LayerData, info
+from napari_dpdeblur.viewer.piecewise import Piecewise
 from napari_dpdeblur.viewer.show import decorate, put_layers
 
 LIVE_IMAGE, LIVE_MAP = "live image", "live defocus map"
 FINAL = {LIVE_IMAGE: layers.ALL_IN_FOCUS, LIVE_MAP: layers.DEFOCUS_MAP}
 PARTIAL = {kind: f"partial {final}" for kind, final in FINAL.items()}
-PIECE_MS = 60  # between changes of the layers, so that the window can do other things
+MAX_SHARE = 0.05  # of the window's time that previews may take
 
 
 class LivePreviews:
@@ -29,30 +29,36 @@ class LivePreviews:
 
     One that the user deletes stays away for the rest of the fit. Making a layer costs napari a
     tenth of a second and more, so that the two never come at once, and become the result later.
+    New pictures are shown as often as they take a small share of the window's time. What they
+    cover is hidden meanwhile.
     """
 
-    def __init__(self, viewer: Any, group: str) -> None:
+    def __init__(self, viewer: Any, group: str, piecewise: Piecewise) -> None:
         self._viewer = viewer
         self._group = group
+        self._piecewise = piecewise
+        self._covered = Covered(viewer)
         self._place: Box | None = None
         self._shown: dict[str, Any] = {}
+        self._newest: dict[str, FloatArray] = {}
+        self._next_s = 0.0
 
     def update(self, event: Progress) -> None:
-        """Show the pictures of a step."""
+        """Show the pictures of a step, now or with a later one."""
         self._place = event.found.get("place", self._place)
         for kind, picture in ((LIVE_MAP, event.defocus_map), (LIVE_IMAGE, event.all_in_focus)):
-            if picture is None or self._place is None:
-                continue
-            if kind not in self._shown:
-                data = _live_layer(kind, picture, self._group, self._place)
-                self._shown[kind] = put_layers(self._viewer, [data])[0]
-                return
-            self._change(kind, picture)
+            if picture is not None:
+                self._newest[kind] = picture
+        is_time = time.monotonic() >= self._next_s and not self._piecewise.is_busy
+        if is_time and self._newest and self._place is not None:
+            self._show_newest()
 
     def keep(self) -> list[str]:
         """Leave the last pictures as partial result; the names of their layers."""
+        for kind in list(self._newest):
+            (self._change if kind in self._shown else self._add)(kind)
         present = self._present()
-        self._shown = {}
+        self._end()
         for kind, layer in present.items():
             _rename(layer, self._group, PARTIAL[kind])
         return [layer.name for layer in present.values()]
@@ -64,26 +70,53 @@ class LivePreviews:
         """
         obsolete, decorations = [], []
         for kind, layer in self._present().items():
+            self._covered.leave_out(layer)
             if find.layer_of(self._viewer, self._group, FINAL[kind]) is None:
                 _rename(layer, self._group, FINAL[kind])
                 decorations.append(partial(decorate, self._viewer, layer))
             else:
                 obsolete.append(layer)
-        self._shown = {}
+        self._shown, self._newest = {}, {}
         steps: list[Callable[[], object]] = [partial(_put, self._viewer, p) for p in pieces]
         steps += [partial(_remove, self._viewer, layer) for layer in obsolete]
-        return [*steps, *decorations, partial(_raise_map, self._viewer, self._group)]
+        steps += [*decorations, partial(_raise_map, self._viewer, self._group), self._end]
+        return steps
+
+    def _end(self) -> None:
+        self._shown, self._newest = {}, {}
+        self._covered.restore()
 
     def _present(self) -> dict[str, Any]:
         return {k: layer for k, layer in self._shown.items() if layer in self._viewer.layers}
 
-    def _change(self, kind: str, picture: FloatArray) -> None:
-        layer = self._shown[kind]
-        if layer in self._viewer.layers and self._place is not None:
+    def _show_newest(self) -> None:
+        begin = time.monotonic()
+        missing = [kind for kind in FINAL if kind in self._newest and kind not in self._shown]
+        for kind in [kind for kind in self._newest if kind in self._shown]:
+            self._change(kind)
+        if missing:
+            self._piecewise.do([partial(self._add, missing[-1])])
+        # A timer comes after everything that the change asks for, the drawing included.
+        QTimer.singleShot(0, lambda: self._rest_since(begin))
+
+    def _rest_since(self, begin: float) -> None:
+        end = time.monotonic()
+        self._next_s = end + (end - begin) / MAX_SHARE
+
+    def _add(self, kind: str) -> None:
+        if kind in self._newest and kind not in self._shown:
+            data = _live_layer(kind, self._newest.pop(kind), self._group, self._place)
+            self._shown[kind] = put_layers(self._viewer, [data])[0]
+            self._covered.hide_below(self._shown[kind])
+
+    def _change(self, kind: str) -> None:
+        layer, picture = self._shown[kind], self._newest.pop(kind)
+        if layer in self._viewer.layers:
             data, options, _ = _live_layer(kind, picture, self._group, self._place)
             layer.data = data
-            if "contrast_limits" in options:
-                layer.contrast_limits = options["contrast_limits"]
+            limits = options.get("contrast_limits", None)
+            if limits is not None and tuple(layer.contrast_limits) != limits:
+                layer.contrast_limits = limits
 
 
 def _rename(layer: Any, group: str, kind: str) -> None:
@@ -146,35 +179,3 @@ def _deepened(placed: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]
         "scale": (*options["scale"][:extra], *placed["scale"]),
         "translate": (*options["translate"][:extra], *placed["translate"]),
     }
-
-
-class Piecewise(QObject):
-    """Does things one after the other with pauses, so that none holds up the window for long."""
-
-    def __init__(self, parent: QObject) -> None:
-        super().__init__(parent)
-        self._waiting: deque[Callable[[], object]] = deque()
-        self._timer = QTimer(self)
-        self._timer.setInterval(PIECE_MS)
-        self._timer.timeout.connect(self._next)
-
-    def do(self, steps: Iterable[Callable[[], object]]) -> None:
-        """Add steps to what is waiting."""
-        self._waiting.extend(steps)
-        self._timer.start()
-
-    def _next(self) -> None:
-        if self._waiting:
-            self._waiting.popleft()()
-        else:
-            self._timer.stop()
-
-
-def warm_up_layers() -> None:
-    """Load in a thread what napari needs for the first layers, which takes a second."""
-
-    def load() -> None:
-        for data, kind in ((np.zeros((2, 2), np.float32), "image"), (np.zeros((1, 2)), "points")):
-            Layer.create(data, {}, kind)
-
-    threading.Thread(target=load, daemon=True, name="warm-up of layers").start()

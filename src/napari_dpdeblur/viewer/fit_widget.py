@@ -13,8 +13,9 @@ from napari_dpdeblur.jobs.messages import Job, Progress
 from napari_dpdeblur.viewer import find
 from napari_dpdeblur.viewer.fit_controls import FitControls
 from napari_dpdeblur.viewer.fit_estimate import learn_speed
-from napari_dpdeblur.viewer.fit_previews import LivePreviews, Piecewise, outcome_layers
+from napari_dpdeblur.viewer.fit_previews import LivePreviews, outcome_layers
 from napari_dpdeblur.viewer.layers import ALL_IN_FOCUS, info
+from napari_dpdeblur.viewer.piecewise import Piecewise
 from napari_dpdeblur.viewer.worker import Worker
 from napari_dpdeblur.viewer.worker_panel import duration_text
 
@@ -70,7 +71,7 @@ class FitWidget(FitControls):
         request = fit_job.FitRequest(
             self.inputs.capture, self.inputs.calibration, settings, **options
         )
-        self._previews = LivePreviews(self._viewer, group)
+        self._previews = LivePreviews(self._viewer, group, self._piecewise)
         self.plot.start()
         self.panel.start(
             Job(fit_job.FUNCTION, request, TITLE),
@@ -111,8 +112,7 @@ class FitWidget(FitControls):
         self.panel.bar.setValue(self.panel.bar.maximum())
         self.panel.say("The layers are being made.")
         text = f"Done in {duration_text(elapsed_s)}.{where}"
-        previews = self._previews or LivePreviews(self._viewer, self._group)
-        steps = previews.steps_to_result(pieces)
+        steps = self._previews.steps_to_result(pieces)
         self._piecewise.do([*steps, lambda: self._show_result(text)])
 
     def _show_result(self, text: str) -> None:

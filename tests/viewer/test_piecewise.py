@@ -1,0 +1,57 @@
+"""Steps come one after the other, and the window is drawn between them."""
+
+from __future__ import annotations
+
+import pytest
+from qtpy.QtWidgets import QVBoxLayout, QWidget
+
+from napari_dpdeblur.viewer.piecewise import Piecewise
+
+
+@pytest.fixture
+def window(qtbot):
+    made = QWidget()
+    QVBoxLayout(made)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def widget(window):
+    made = QWidget(window)
+    window.layout().addWidget(made)
+    return made
+
+
+def test_the_window_is_drawn_after_each_step(window, widget, qtbot):
+    seen = []
+    piecewise = Piecewise(widget)
+    piecewise.do([lambda: seen.append(window.updatesEnabled())] * 3)
+    assert piecewise.is_busy
+    qtbot.waitUntil(lambda: len(seen) == 1)
+    qtbot.waitUntil(window.updatesEnabled)
+    assert len(seen) == 1
+    qtbot.waitUntil(lambda: len(seen) == 3)
+    assert seen == [False] * 3
+    qtbot.waitUntil(window.updatesEnabled)
+    assert not piecewise.is_busy
+
+
+def test_a_failed_step_stops_neither_the_drawing_nor_the_rest(window, widget, qtbot):
+    seen = []
+
+    def fail():
+        raise ValueError("a step")
+
+    with qtbot.captureExceptions() as errors:
+        Piecewise(widget).do([fail, lambda: seen.append(1)])
+        qtbot.waitUntil(lambda: bool(seen))
+        qtbot.waitUntil(window.updatesEnabled)
+    assert [str(error[1]) for error in errors] == ["a step"]
+
+
+def test_the_window_is_drawn_although_the_widget_is_gone(window, widget, qtbot):
+    Piecewise(widget).do([widget.deleteLater])
+    qtbot.waitUntil(lambda: not window.updatesEnabled())
+    qtbot.waitUntil(window.updatesEnabled)
