@@ -38,6 +38,15 @@ def test_the_window_is_drawn_after_each_step(window, widget, qtbot):
     assert not piecewise.is_busy
 
 
+def test_nothing_is_lost_when_there_is_no_time_left(widget):
+    seen = []
+    piecewise = Piecewise(widget)
+    piecewise.do([lambda: seen.append(1), lambda: seen.append(2)])
+    piecewise.finish()
+    assert seen == [1, 2]
+    assert not piecewise.is_busy
+
+
 def test_a_failed_step_stops_neither_the_drawing_nor_the_rest(window, widget, qtbot):
     seen = []
 

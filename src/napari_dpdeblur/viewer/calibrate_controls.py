@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import ValidationError
-from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QDoubleSpinBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
 from napari_dpdeblur.calibration.solve_settings import SolveSettings
@@ -14,9 +13,9 @@ from napari_dpdeblur.jobs.calibration_job import CalibrationRequest
 from napari_dpdeblur.viewer import state
 from napari_dpdeblur.viewer.calibrate_files import CaptureGroup
 from napari_dpdeblur.viewer.calibrate_target import TargetChoice
+from napari_dpdeblur.viewer.docked import JobControls
 from napari_dpdeblur.viewer.fit_form import SettingsForm, leave_wheel_alone
 from napari_dpdeblur.viewer.parts import (
-    DockedWidget,
     fill_with_scroll,
     fold,
     push_button,
@@ -36,7 +35,7 @@ NO_FOCUS = "unknown"
 SETTLE_MS = 300
 
 
-class CalibrateControls(DockedWidget):
+class CalibrateControls(JobControls):
     """Controls that remember their values; the captures are chosen anew each time."""
 
     def __init__(self) -> None:
@@ -156,18 +155,14 @@ class CalibrateControls(DockedWidget):
                 box.setValue(value)
 
     def _follow_changes(self) -> None:
-        self._settled = QTimer(self)
-        self._settled.setSingleShot(True)
-        self._settled.setInterval(SETTLE_MS)
-        self._settled.timeout.connect(self._remember)
-        for signal in (
+        signals = (
             self.form.changed,
             self.camera.textChanged,
             self.focus.valueChanged,
             self.target.diagonal.valueChanged,
             self.target.distance.valueChanged,
-        ):
-            signal.connect(lambda *_: self._settled.start())
+        )
+        self.settle_after(signals, SETTLE_MS, self._remember)
 
     def _remember(self) -> None:
         state.remember(

@@ -94,6 +94,11 @@ class CalibrateWidget(CalibrateControls):
         if path:
             self.save(Path(path))
 
+    def stop_all(self) -> None:
+        """End the calibration; what it has found stays."""
+        super().stop_all()
+        self._piecewise.finish()
+
     def _start(self, function: str, request: Any, title: str, path: Path | None) -> None:
         if self.panel.worker.is_running:
             show_warning("A calibration is being made already; wait for its end or cancel it.")

@@ -17,6 +17,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_dpdeblur.errors import EvaluationError
+from napari_dpdeblur.viewer.docked import DockedWidget
 from napari_dpdeblur.viewer.evaluate_layers import (
     ERROR_MAP,
     IMAGE,
@@ -28,7 +29,6 @@ from napari_dpdeblur.viewer.evaluate_layers import (
     guess_mode,
 )
 from napari_dpdeblur.viewer.find import layer_of, real_viewer
-from napari_dpdeblur.viewer.inspect_dock import DockedWidget
 from napari_dpdeblur.viewer.inspect_thread import LatestWorker, Superseder
 from napari_dpdeblur.viewer.layers import (
     ALL_IN_FOCUS,

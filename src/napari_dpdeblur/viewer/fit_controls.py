@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from napari.utils.notifications import show_error, show_info, show_warning
-from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QApplication, QCheckBox, QVBoxLayout, QWidget
 
 from napari_dpdeblur.errors import DpDeblurError, SettingsError
 from napari_dpdeblur.fit.settings import FitSettings
 from napari_dpdeblur.jobs import fit_job
 from napari_dpdeblur.viewer import state
+from napari_dpdeblur.viewer.docked import JobControls
 from napari_dpdeblur.viewer.fit_command import SETTINGS_FILE, fit_command
 from napari_dpdeblur.viewer.fit_devices import DeviceList
 from napari_dpdeblur.viewer.fit_estimate import estimate_text
@@ -22,7 +22,6 @@ from napari_dpdeblur.viewer.fit_output import OutputFolder
 from napari_dpdeblur.viewer.fit_region import visible_region
 from napari_dpdeblur.viewer.loss_plot import LossPlot
 from napari_dpdeblur.viewer.parts import (
-    DockedWidget,
     fill_with_scroll,
     fold,
     push_button,
@@ -39,7 +38,7 @@ OTHER_SETTINGS = tuple(
 SETTLE_MS = 150
 
 
-class FitControls(DockedWidget):
+class FitControls(JobControls):
     """Controls that follow the layers of the viewer and remember their values."""
 
     def __init__(self, viewer: Any) -> None:
@@ -179,13 +178,9 @@ class FitControls(DockedWidget):
             self.inputs.offer_file(Path(kept["calibration"]))
 
     def _follow_changes(self) -> None:
-        self._settled = QTimer(self)
-        self._settled.setSingleShot(True)
-        self._settled.setInterval(SETTLE_MS)
-        for part in (self.inputs, self.main_form, self.other_form, self.devices, self.output):
-            part.changed.connect(self._settled.start)
-        self.visible_only.toggled.connect(lambda _: self._settled.start())
-        self._settled.timeout.connect(self.settle)
+        parts = (self.inputs, self.main_form, self.other_form, self.devices, self.output)
+        signals = [*(part.changed for part in parts), self.visible_only.toggled]
+        self.settle_after(signals, SETTLE_MS, self.settle)
 
     def _follow_layers(self) -> None:
         # napari holds these weakly, and forgets them with the widget

@@ -78,6 +78,12 @@ class FitWidget(FitControls):
             prepare=lambda outcome: (outcome.run_folder, outcome_layers(outcome, group)),
         )
 
+    def stop_all(self) -> None:
+        """End the fit; its pictures stay."""
+        super().stop_all()
+        self._piecewise.finish()
+        self._keep_pictures()
+
     def _reason_not_to_start(self) -> str | None:
         if self.inputs.capture is None:
             return "There is no capture to fit: open the two files of one, or its folder."

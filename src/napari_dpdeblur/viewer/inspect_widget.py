@@ -19,9 +19,9 @@ from qtpy.QtWidgets import (
 )
 
 from napari_dpdeblur.results.refocus import Shot
+from napari_dpdeblur.viewer.docked import DockedWidget
 from napari_dpdeblur.viewer.find import real_viewer
 from napari_dpdeblur.viewer.inspect_depth import DepthPanel
-from napari_dpdeblur.viewer.inspect_dock import DockedWidget
 from napari_dpdeblur.viewer.inspect_export import ExportSection
 from napari_dpdeblur.viewer.inspect_layers import LayersPanel
 from napari_dpdeblur.viewer.inspect_refocus import RefocusPanel

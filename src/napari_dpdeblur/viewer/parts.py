@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qtpy.QtCore import QEvent, QSize, Qt, QTimer
+from qtpy.QtCore import QSize, Qt
 from qtpy.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -19,23 +19,6 @@ from qtpy.QtWidgets import (
 from superqt import QCollapsible
 
 MARGIN_PX = 6
-
-
-class DockedWidget(QWidget):
-    """A widget that goes away with its dock.
-
-    napari keeps the content of a dock that is closed, without a parent and out of sight; a job
-    of it would go on for nobody.
-    """
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.ParentChange and self.parent() is None:
-            QTimer.singleShot(0, self._end_if_closed)
-
-    def _end_if_closed(self) -> None:
-        if self.parent() is None and not self.isVisible():
-            self.deleteLater()
 
 
 def push_button(text: str, name: str, tip: str, clicked: Callable[[], None]) -> QPushButton:

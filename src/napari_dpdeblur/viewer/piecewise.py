@@ -41,6 +41,11 @@ class Piecewise(QObject):
         if not self._timer.isActive():
             self._timer.start()
 
+    def finish(self) -> None:
+        """Do all that is waiting now, because there will be no later."""
+        while self._waiting:
+            self._waiting.popleft()()
+
     def _next(self) -> None:
         if not self._waiting:
             return
