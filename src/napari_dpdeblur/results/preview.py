@@ -17,6 +17,7 @@ PANEL_LONG_SIDE_PX = 720
 GAP_PX = 12
 HEADER_PX = 34
 BAR_PX = 14
+BAR_NEIGHBOURS_PX = 216  # the label of the panel and the two numbers
 WHITE_PERCENTILE = 99.7
 BACKGROUND = (24, 24, 27)
 INK = (236, 236, 240)
@@ -95,7 +96,7 @@ def _lay_out(panels: list[tuple[str, Picture]]) -> Image.Image:
 def _draw_color_bar(canvas: Image.Image, panel_px: int, lowest: float, highest: float) -> None:
     """A bar at the right end of the last panel's header, from sharp to blurred."""
     font = ImageFont.load_default(14)
-    width = panel_px // 3
+    width = max(min(panel_px // 3, panel_px - BAR_NEIGHBOURS_PX), BAR_PX)
     right = canvas.width - GAP_PX
     draw = ImageDraw.Draw(canvas)
     draw.text((right, HEADER_PX / 2), f"{highest:.2f}", INK, font, anchor="rm")

@@ -1,0 +1,39 @@
+"""Files around the package that say something about it say the same."""
+
+from __future__ import annotations
+
+import re
+import sys
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import yaml
+
+from napari_dpdeblur import __version__
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def test_the_citation_is_of_this_version():
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text("utf-8"))
+    assert citation["version"] == __version__
+    assert citation["license"] == "BSD-3-Clause"
+    assert citation["references"][0]["doi"].startswith("10.")
+
+
+def test_the_changelog_begins_with_what_is_new():
+    titles = re.findall(r"^## (.+)$", (REPOSITORY / "CHANGELOG.md").read_text("utf-8"), re.M)
+    assert titles[0] == "Unreleased" or titles[0].startswith(__version__)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="reads TOML with the standard library")
+def test_everything_that_development_needs_has_a_tested_version():
+    import tomllib
+
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    names = {re.split(r"[\[<>=; ]", entry)[0].lower() for entry in wanted} - {"napari-dpdeblur"}
+    pins = (REPOSITORY / "constraints.txt").read_text("utf-8").lower()
+    pinned = set(re.findall(r"^([\w.-]+)==", pins, re.M))
+    assert names - pinned == set()
