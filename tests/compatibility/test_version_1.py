@@ -1,0 +1,82 @@
+"""Files of the first version open for ever; those of a newer one are refused with a sentence.
+
+The files were written by the first programs that wrote these formats, from the formulas in
+`version_1_content.py`. Never write them again: a new version of a format gets a folder of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from dataclasses import astuple
+from pathlib import Path
+
+import numpy as np
+import pytest
+import version_1_content as content
+import yaml
+
+import napari_dpdeblur as dpdeblur
+from napari_dpdeblur.calibration.dpcal import HEADER_NAME
+from napari_dpdeblur.errors import CalibrationError, ResultError
+from napari_dpdeblur.fit import FitSettings
+
+FILES = Path(__file__).parent / "version_1"
+RUN, CALIBRATION, SETTINGS = FILES / "run", FILES / "calibration.dpcal", FILES / "settings.yaml"
+
+
+def test_the_run_folder_opens():
+    result = dpdeblur.load_result(RUN)
+    for name, expected in content.run().items():
+        if name == "provenance":
+            assert result.provenance == expected
+        else:
+            np.testing.assert_array_equal(getattr(result, name), expected, err_msg=name)
+
+
+def test_the_run_folder_is_the_same_after_it_was_written_again(tmp_path):
+    again = dpdeblur.load_result(dpdeblur.load_result(RUN).save(tmp_path / "run"))
+    np.testing.assert_array_equal(again.mpi_color, content.run()["mpi_color"])
+    assert again.provenance == content.PROVENANCE
+
+
+def test_the_calibration_opens():
+    calibration = dpdeblur.load_calibration(CALIBRATION)
+    assert astuple(calibration.field) == (4, 4, 16, 24)
+    for name, expected in content.calibration().items():
+        np.testing.assert_array_equal(getattr(calibration, name), expected, err_msg=name)
+
+
+def test_the_settings_open():
+    settings = FitSettings.read(SETTINGS)
+    assert settings.model_dump() == yaml.safe_load(SETTINGS.read_text("utf-8"))
+    assert settings.preset == "paper"
+
+
+def test_a_newer_run_folder_is_refused(tmp_path):
+    folder = shutil.copytree(RUN, tmp_path / "run")
+    text = (folder / "run.yaml").read_text("utf-8")
+    (folder / "run.yaml").write_text(text.replace("format_version: 1", "format_version: 2"))
+    with pytest.raises(ResultError) as caught:
+        dpdeblur.load_result(folder)
+    assert str(caught.value) == (
+        f"The provenance {folder / 'run.yaml'} has format version 2 but this program reads "
+        "version 1; update napari-dpdeblur or repeat the fit."
+    )
+
+
+def test_a_newer_calibration_is_refused(tmp_path):
+    path = tmp_path / "newer.dpcal"
+    with zipfile.ZipFile(CALIBRATION) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == HEADER_NAME:
+                data = json.dumps({**json.loads(data), "version": 2, "new_entry": 1}).encode()
+            new.writestr(name, data)
+    with pytest.raises(CalibrationError) as caught:
+        dpdeblur.load_calibration(path)
+    assert str(caught.value) == (
+        f"{path} is a calibration file of version 2, but this program reads version 1; "
+        "update napari-dpdeblur."
+    )
