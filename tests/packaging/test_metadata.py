@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 import sys
 from itertools import chain
@@ -37,3 +38,19 @@ def test_everything_that_development_needs_has_a_tested_version():
     pins = (REPOSITORY / "constraints.txt").read_text("utf-8").lower()
     pinned = set(re.findall(r"^([\w.-]+)==", pins, re.M))
     assert names - pinned == set()
+
+
+def test_the_environments_that_contributors_are_told_exist():
+    told = re.findall(
+        r"^\| `([a-z]+)` \|", (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8"), re.M
+    )
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(REPOSITORY / "tox.ini")
+    assert {"pyside6", "lint", "type", "docs", "demo", "bench", "soak"} == {*told, "pyside6"}
+    assert {f"testenv:{name}" for name in told if name != "docs"} <= set(tox.sections())
+
+
+def test_hooks_before_a_commit_need_no_network():
+    hooks = yaml.safe_load((REPOSITORY / ".pre-commit-config.yaml").read_text("utf-8"))
+    assert [repository["repo"] for repository in hooks["repos"]] == ["local"]
+    assert all(hook["language"] == "system" for hook in hooks["repos"][0]["hooks"])

@@ -1,0 +1,61 @@
+"""The gradient is that of the definition, and the term does what it is for."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from new_loss import DecidedObjective, indecision
+
+from napari_dpdeblur.fit import losses
+from napari_dpdeblur.fit.losses import LossWeights
+from napari_dpdeblur.fit.paper import PaperState, Schedule, descend
+from napari_dpdeblur.optics import KernelGrid, TiledBlur, TileLayout
+
+LAYERS, HEIGHT, WIDTH = 3, 20, 24
+WEIGHT = 50.0
+
+
+@pytest.fixture
+def views():
+    torch.manual_seed(0)
+    torch.set_num_threads(1)  # at this size threads cost more than they bring
+    return torch.rand(2, 1, HEIGHT, WIDTH, dtype=torch.float64)
+
+
+@pytest.fixture
+def blur():
+    kernels = torch.rand(4, 2, 3, 3, dtype=torch.float64)
+    grid = KernelGrid(kernels / kernels.sum((-2, -1), keepdim=True), 2, 2)
+    return TiledBlur([grid] * LAYERS, TileLayout.regular(HEIGHT, WIDTH, 2, 2))
+
+
+def test_the_gradient_is_that_of_the_definition(views, blur):
+    color = torch.rand(LAYERS, 1, HEIGHT, WIDTH, dtype=torch.float64, requires_grad=True)
+    alpha = torch.rand(LAYERS, 1, HEIGHT, WIDTH, dtype=torch.float64)
+    alpha[0] = 1
+    alpha.requires_grad_()
+    objective = DecidedObjective(views, blur, indecision_weight=WEIGHT)
+    found, color_gradient, alpha_gradient = objective.layer_gradient(color.detach(), alpha.detach())
+
+    scale, bias = objective.intensity_scale, torch.zeros(LAYERS, dtype=torch.float64)
+    weights = LossWeights.published(LAYERS)
+    published = losses.evaluate(color, alpha, views, blur, bias, scale, weights)
+    total = published.total + WEIGHT * indecision(alpha)
+    total.backward()
+    torch.testing.assert_close(found.total, total.detach(), rtol=1e-10, atol=0)
+    torch.testing.assert_close(color_gradient, color.grad, rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(alpha_gradient[1:], alpha.grad[1:], rtol=1e-8, atol=1e-10)
+    assert found.as_dict()["indecision"] == pytest.approx(
+        WEIGHT * float(indecision(alpha.detach()))
+    )
+
+
+def test_layers_decide(views, blur):
+    left = {}
+    for weight in (0.0, 5e4):
+        objective = DecidedObjective(views, blur, indecision_weight=weight)
+        state = PaperState.uniform(views, LAYERS)
+        for _ in descend(objective, state, Schedule(steps=10)):
+            pass
+        left[weight] = float(indecision(state.layers()[1]))
+    assert left[5e4] < 0.8 * left[0.0]
