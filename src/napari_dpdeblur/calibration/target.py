@@ -22,7 +22,7 @@ FORMAT: Final = "napari-dpdeblur target"
 TARGET_FILE = "target.json"
 MAX_BYTES = 4_000_000
 CODE_SEED = 20210705
-# What the camera should see, in its pixels: found by trying, see docs/calibration.md.
+# What the camera should see, in its pixels: found by trying, see docs/explanation/calibration.md.
 CAMERA_PITCH_PX = 50.0
 SMALL_RADIUS, LARGE_RADIUS = 0.2, 0.34  # in pitches
 PIXEL4_FOCAL_PX = 1520.0

@@ -26,8 +26,18 @@ def add_parser(subparsers: Subparsers) -> None:
         "that are there already are not computed again.",
     )
     add_data_arguments(parser)
-    parser.add_argument("--preset", choices=PRESETS, default="standard", help="default: standard")
-    parser.add_argument("--steps", type=int, default=300, help="Adam steps of the preset paper")
+    parser.add_argument(
+        "--preset",
+        choices=PRESETS,
+        default="standard",
+        help="preset to take apart (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=300,
+        help="Adam steps of the preset paper (default: %(default)s)",
+    )
     parser.add_argument(
         "--crop", type=crop_argument, metavar="Y,X,H,W", help="part of the calibrated field"
     )

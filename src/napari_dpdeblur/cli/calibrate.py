@@ -67,8 +67,20 @@ def _add_run(steps: Subparsers) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace an earlier calibration")
     parser.add_argument("--camera", default="unknown camera", help="name of the camera")
     parser.add_argument("--focus-distance", type=float, metavar="M", help="focus, in metres")
-    parser.add_argument("--grid", type=size, default=(8, 6), metavar="WxH", help="tiles: 8x6")
-    parser.add_argument("--kernel-size", type=int, default=61, metavar="PX", help="default: 61")
+    parser.add_argument(
+        "--grid",
+        type=size,
+        default=(8, 6),
+        metavar="WxH",
+        help="tiles across and down (default: 8x6)",
+    )
+    parser.add_argument(
+        "--kernel-size",
+        type=int,
+        default=61,
+        metavar="PX",
+        help="height and width of a kernel, odd, in pixels (default: %(default)s)",
+    )
     parser.add_argument("--picture", type=Path, metavar="PNG", help="write the picture, too")
     parser.add_argument("--black-level", type=float, help="black level in raw units")
     parser.add_argument("--white-level", type=float, help="white level in raw units")
@@ -158,7 +170,7 @@ def _add_show(steps: Subparsers) -> None:
     parser = steps.add_parser("show", help="print the verdict and write the picture")
     parser.add_argument("calibration", type=Path, metavar="CAL", help="calibration to show")
     parser.add_argument(
-        "--picture", type=Path, metavar="PNG", help="default: beside it, CAL with .png"
+        "--picture", type=Path, metavar="PNG", help="where to write it (default: CAL with .png)"
     )
     add_json_argument(parser)
     parser.set_defaults(run=run_show)
@@ -186,9 +198,15 @@ def _add_distance(steps: Subparsers) -> None:
     )
     parser.add_argument("calibration", type=Path, metavar="CAL", help="calibration to complete")
     how = parser.add_mutually_exclusive_group(required=True)
-    how.add_argument("--constants", nargs=2, type=float, metavar=("A", "B"))
     how.add_argument(
-        "--at", nargs=2, action="append", metavar=("M", "CAL"), help="distance and calibration"
+        "--constants", nargs=2, type=float, metavar=("A", "B"), help="known constants, B in metres"
+    )
+    how.add_argument(
+        "--at",
+        nargs=2,
+        action="append",
+        metavar=("M", "CAL"),
+        help="distance in metres, and the calibration made there; once per distance",
     )
     parser.set_defaults(run=run_distance)
 

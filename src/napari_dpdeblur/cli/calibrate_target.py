@@ -19,9 +19,23 @@ def add_target(steps: Subparsers) -> None:
         description="Write discs.png, white.png and black.png at the native size of the screen, "
         "slides.html, which steps through them on any device, and target.json for the run.",
     )
-    parser.add_argument("--screen", type=size, required=True, metavar="WxH", help="1920x1080")
-    parser.add_argument("--diagonal", type=float, default=27, metavar="INCH", help="default: 27")
-    parser.add_argument("--distance", type=float, default=45, metavar="CM", help="default: 45")
+    parser.add_argument(
+        "--screen", type=size, required=True, metavar="WxH", help="its pixels, such as 1920x1080"
+    )
+    parser.add_argument(
+        "--diagonal",
+        type=float,
+        default=27,
+        metavar="INCH",
+        help="of the screen, in inches (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--distance",
+        type=float,
+        default=45,
+        metavar="CM",
+        help="to the camera, in centimetres (default: %(default)s)",
+    )
     parser.add_argument(
         "--pitch", type=float, metavar="PX", help="distance between discs, instead of the two above"
     )
@@ -64,9 +78,17 @@ def add_simulate(steps: Subparsers) -> None:
         "true calibration, truth.dpcal, to try the run without a camera.",
     )
     add_output_argument(parser)
-    parser.add_argument("--size", type=size, default=(2016, 1512), metavar="WxH")
-    parser.add_argument("--burst", type=int, default=6, help="captures of the discs")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--size",
+        type=size,
+        default=(2016, 1512),
+        metavar="WxH",
+        help="of the captures, in square pixels (default: 2016x1512)",
+    )
+    parser.add_argument(
+        "--burst", type=int, default=6, help="captures of the discs (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the noise (default: %(default)s)")
     parser.set_defaults(run=run_simulate)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.files import read_regular
@@ -17,6 +17,15 @@ from napari_dpdeblur.fit.presets import Preset
 MAX_SETTINGS_BYTES = 1_000_000
 
 
+def _unit(name: str) -> dict[str, JsonValue]:
+    """What the reference page gives as the unit of a setting."""
+    return {"unit": name}
+
+
+_NO_UNIT = _unit("none")
+_SCALE = _unit("multiples of the calibrated blur")
+
+
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -24,12 +33,29 @@ class _Model(BaseModel):
 class Weights(_Model):
     """Weights of the terms of the objective, in the paper's unit; 0 switches a term off."""
 
-    data: float = Field(2.5e4, ge=0, description="Error of the rendered views (Eq. 7).")
-    auxiliary: float = Field(2.5e4, ge=0, description="Error of each layer by itself (Eq. 9).")
-    intensity: float = Field(30.0, ge=0, description="Smoothness of the colours (Eq. 11).")
-    alpha: float = Field(7.5e4, ge=0, description="Smoothness of the layers' shapes (Eq. 12).")
+    data: float = Field(
+        2.5e4, json_schema_extra=_NO_UNIT, ge=0, description="Error of the rendered views (Eq. 7)."
+    )
+    auxiliary: float = Field(
+        2.5e4,
+        json_schema_extra=_NO_UNIT,
+        ge=0,
+        description="Error of each layer by itself (Eq. 9).",
+    )
+    intensity: float = Field(
+        30.0, json_schema_extra=_NO_UNIT, ge=0, description="Smoothness of the colours (Eq. 11)."
+    )
+    alpha: float = Field(
+        7.5e4,
+        json_schema_extra=_NO_UNIT,
+        ge=0,
+        description="Smoothness of the layers' shapes (Eq. 12).",
+    )
     entropy: float = Field(
-        30.0, ge=0, description="Concentration of a pixel on few layers (Eq. 13), before / ln N."
+        30.0,
+        json_schema_extra=_NO_UNIT,
+        ge=0,
+        description="Concentration of a pixel on few layers (Eq. 13), before / ln N.",
     )
 
 
@@ -38,51 +64,103 @@ class FitSettings(_Model):
 
     preset: Preset = Field(
         "standard",
+        json_schema_extra=_NO_UNIT,
         description="standard: closed form, then rendering through occlusions; preview: closed "
         "form alone; paper: the published optimisation.",
     )
-    layers: int = Field(12, ge=2, le=64, description="Number of layers of the multiplane image.")
+    layers: int = Field(
+        12,
+        json_schema_extra=_unit("layers"),
+        ge=2,
+        le=64,
+        description="Number of layers of the multiplane image.",
+    )
     front_scale: float | None = Field(
-        None, gt=0, le=4, description="Smallest defocus scale; found from the data when not given."
+        None,
+        json_schema_extra=_SCALE,
+        gt=0,
+        le=4,
+        description="Smallest defocus scale; found from the data when not given.",
     )
     back_scale: float | None = Field(
-        None, gt=0, le=4, description="Largest defocus scale; found from the data when not given."
+        None,
+        json_schema_extra=_SCALE,
+        gt=0,
+        le=4,
+        description="Largest defocus scale; found from the data when not given.",
     )
-    weights: Weights = Field(default_factory=Weights, description="Weights of the objective.")
+    weights: Weights = Field(
+        default_factory=Weights, json_schema_extra=_NO_UNIT, description="Weights of the objective."
+    )
     bias_correction: bool = Field(
-        True, description="Correct for the noise that makes small blur look likely (Eq. 5)."
+        True,
+        json_schema_extra=_NO_UNIT,
+        description="Correct for what noise does to the error at each defocus scale (Eq. 5).",
     )
     centre_kernels: bool = Field(
         True,
+        json_schema_extra=_NO_UNIT,
         description="Remove the offset that both views' kernels share, which would warp the image.",
     )
     blend_px: int = Field(
-        32, ge=0, le=512, description="Width of the blending between tiles, in pixels; 0: none."
+        32,
+        json_schema_extra=_unit("px"),
+        ge=0,
+        le=512,
+        description="Width of the blending between tiles, in pixels; 0: none.",
     )
     image_rounds: int = Field(
-        2, ge=1, le=50, description="Re-weighting rounds of the image (standard)."
+        2,
+        json_schema_extra=_unit("rounds"),
+        ge=1,
+        le=50,
+        description="Re-weighting rounds of the image (standard).",
     )
     image_steps: int = Field(
-        6, ge=1, le=500, description="Conjugate-gradient steps in each round (standard)."
+        6,
+        json_schema_extra=_unit("steps"),
+        ge=1,
+        le=500,
+        description="Conjugate-gradient steps in each round (standard).",
     )
-    steps: int = Field(10_000, ge=1, le=1_000_000, description="Adam steps (paper).")
+    steps: int = Field(
+        10_000,
+        json_schema_extra=_unit("steps"),
+        ge=1,
+        le=1_000_000,
+        description="Adam steps (paper).",
+    )
     guided_filter: bool = Field(
-        False, description="Sharpen the edges of the defocus map with a guided filter."
+        False,
+        json_schema_extra=_NO_UNIT,
+        description="Sharpen the edges of the defocus map with a guided filter.",
     )
     smooth_image: float = Field(
         0.03,
+        json_schema_extra=_unit("intensity, at a mean of 0.5"),
         ge=0,
         le=1,
         description="Intensity range of the bilateral filter that smooths the image at the end, "
         "at a mean intensity of 0.5 (the paper: 0.05); 0: none.",
     )
     device: Literal["auto", "cpu", "cuda", "mps"] = Field(
-        "auto", description="Where to compute; auto takes an accelerator where there is one."
+        "auto",
+        json_schema_extra=_NO_UNIT,
+        description="Where to compute; auto takes an accelerator where there is one.",
     )
     threads: int | None = Field(
-        None, ge=1, le=1024, description="CPU threads; all that torch would take when not given."
+        None,
+        json_schema_extra=_unit("threads"),
+        ge=1,
+        le=1024,
+        description="CPU threads; all that torch would take when not given.",
     )
-    seed: int = Field(0, ge=0, description="Kept with the result; all presets are deterministic.")
+    seed: int = Field(
+        0,
+        json_schema_extra=_NO_UNIT,
+        ge=0,
+        description="Kept with the result; all presets are deterministic.",
+    )
 
     @model_validator(mode="after")
     def _front_before_back(self) -> FitSettings:

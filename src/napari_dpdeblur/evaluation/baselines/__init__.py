@@ -22,6 +22,7 @@ _HOMES = {
     "wadhwa": ("wadhwa", "wadhwa", "Wadhwa et al."),
     "punnappurath": ("punnappurath", "punnappurath", "Punnappurath et al."),
 }
+#: Names on the command line, and their labels in tables.
 BASELINES = {name: label for name, (_, _, label) in _HOMES.items()}
 
 

@@ -1,0 +1,104 @@
+"""Settings of the documentation: `tox -e docs`, or sphinx-build -W -n docs FOLDER.
+
+Needs no network, neither to build the pages nor to read them. The pages are plain Markdown that
+also reads well where the repository is hosted; the three pages of the root folder become part of
+the site when it is built.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from docutils import nodes
+from docutils.utils.math import latex2mathml
+from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
+
+from napari_dpdeblur import __version__
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+# Pages of the site that stand for files of the root folder.
+ROOT_PAGES = {
+    ROOT / "README.md": "project/readme",
+    ROOT / "CHANGELOG.md": "project/changelog",
+    ROOT / "CONTRIBUTING.md": "project/contributing",
+}
+LINK = re.compile(r"(\]\()([^)\s#]*)(#[^)\s]*)?(\))")
+
+project = "napari-dpdeblur"
+author = "the napari-dpdeblur developers"
+copyright = author
+version = release = __version__
+language = "en"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["plots/*.md"]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+suppress_warnings = ["myst.header"]
+
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True}
+autodoc_typehints = "signature"
+autodoc_class_signature = "mixed"
+python_use_unqualified_type_names = True
+maximum_signature_line_length = 90
+
+nitpicky = True
+# Names of other projects only: their documentation is not fetched.
+nitpick_ignore_regex = [
+    (r"py:.*", r"(argparse|collections|os|pathlib|torch|numpy|np|pydantic|npt|datetime)\..*"),
+    (r"py:.*", r"(Path|Tensor|Any|Callable|Generator|Iterable|Iterator|Sequence|Mapping)"),
+]
+
+html_theme = "furo"
+html_title = f"napari-dpdeblur {version}"
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
+html_show_sphinx = False
+html_math_renderer = "mathml"
+
+
+def read_root_page(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Replace the page that stands for a file of the root folder by that file; lead links there."""
+    home = next((path for path, page in ROOT_PAGES.items() if page == docname), None)
+    origin = home or DOCS / f"{docname}.md"
+    text = home.read_text("utf-8") if home else source[0]
+    here = (DOCS / docname).parent
+
+    def lead(link: re.Match[str]) -> str:
+        opening, target, anchor, closing = link.groups()
+        if not target or "://" in target or target.startswith("mailto:"):
+            return link[0]
+        path = Path(os.path.normpath(origin.parent / target))
+        if path in ROOT_PAGES:
+            path = DOCS / f"{ROOT_PAGES[path]}.md"
+        return f"{opening}{Path(os.path.relpath(path, here)).as_posix()}{anchor or ''}{closing}"
+
+    source[0] = LINK.sub(lead, text)
+
+
+def visit_inline_math(writer: HTML5Translator, node: nodes.math) -> None:
+    """A formula in the line, as MathML: nothing is loaded to show it."""
+    writer.body.append(latex2mathml.tex2mathml(node.astext(), as_block=False))
+    raise nodes.SkipNode
+
+
+def visit_display_math(writer: HTML5Translator, node: nodes.math_block) -> None:
+    """A formula on its own line, as MathML."""
+    formula = latex2mathml.tex2mathml(node.astext(), as_block=True)
+    writer.body.append(f'<div class="formula">{formula}</div>')
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", read_root_page)
+    app.add_html_math_renderer(
+        "mathml",
+        inline_renderers=(visit_inline_math, None),
+        block_renderers=(visit_display_math, None),
+    )

@@ -1,0 +1,226 @@
+"""Write the pages of the reference that follow from the code: command line and settings.
+
+    python docs/generate_reference.py
+
+The pages are plain Markdown in the repository; the tests compare them with the code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from napari_dpdeblur.calibration.solve_settings import SolveSettings
+from napari_dpdeblur.cli.main import PROGRAM, build_parser
+from napari_dpdeblur.fit.settings import FitSettings, Weights
+
+REFERENCE = Path(__file__).resolve().parent / "reference"
+NOTE = "<!-- Written by docs/generate_reference.py; do not edit. -->\n\n"
+DEFAULT_IN_HELP = re.compile(r" ?\(default: ([^()]*(?:\([^()]*\))?)\)")
+
+COMMAND_LINE_INTRODUCTION = """\
+# Command line
+
+`CAPTURE` is either file of a pair, both files, or their folder. `--json` prints for scripts.
+The exit status is 0 when all went well, 2 with one sentence when the input is bad, and 130 after
+Ctrl-C. `-h` after any command prints what stands here.
+
+"""
+SETTINGS_INTRODUCTION = """\
+# Settings
+
+`--settings FILE` of `fit` and `batch` reads settings from a YAML file with lines `name: value`;
+what is not named keeps its default, an unknown name is refused. In Python they are arguments of
+`FitSettings`, in napari the fields of the Fit panel. A run folder keeps those it was made with in
+`run.yaml`.
+
+"""
+SETTINGS = (
+    (
+        FitSettings,
+        "The fit",
+        "`napari_dpdeblur.fit.FitSettings`. *standard* and *paper* in brackets name the preset "
+        "that a setting belongs to; without it a setting belongs to all of them.",
+    ),
+    (
+        Weights,
+        "Weights of the objective",
+        "The setting `weights` of the fit. The unit is that of [the paper's objective]"
+        "(../explanation/multiplane_image.md#the-objective), which `paper` minimises. "
+        "`standard` and `preview` take `alpha` and `intensity` relative to their defaults, only "
+        "ask whether `data` and `auxiliary` are 0, and have no entropy term. 0 switches a term "
+        "off.",
+    ),
+    (
+        SolveSettings,
+        "The kernels of a calibration",
+        "`napari_dpdeblur.calibration.solve_settings.SolveSettings`; on the command line "
+        "`calibrate run --grid` and `--kernel-size`. l1 to l4 are the weights of the "
+        "[objective of the calibration](../explanation/calibration.md).",
+    ),
+)
+
+
+def command_line_page() -> str:
+    """The page of all commands."""
+    parts = [COMMAND_LINE_INTRODUCTION.rstrip() + "\n"]
+    for name, summary, parser in commands(build_parser()):
+        parts.append(_command_section(name, summary, parser))
+    return NOTE + "\n".join(parts)
+
+
+def commands(
+    parser: argparse.ArgumentParser,
+) -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
+    """All commands, with their steps: words after the program, summary, parser."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            summaries = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            for name, child in action.choices.items():
+                yield name, summaries[name], child
+                for below, summary, grandchild in commands(child):
+                    yield f"{name} {below}", summary, grandchild
+
+
+def options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """What can be given to a command, without -h."""
+    hidden = (argparse._HelpAction, argparse._SubParsersAction)
+    return [action for action in parser._actions if not isinstance(action, hidden)]
+
+
+def _command_section(name: str, summary: str, parser: argparse.ArgumentParser) -> str:
+    level = "#" * (1 + len(name.split()))
+    text = parser.description or f"{summary[:1].upper()}{summary[1:]}."
+    rows = [f"{level} {name}\n", f"{_cell(text)}"]
+    if options(parser):
+        usage = " ".join([PROGRAM, name, *(_usage(action) for action in options(parser))])
+        rows += [f"\n```text\n{_wrapped(usage)}\n```\n"]
+        rows += ["| argument | meaning | default |", "|---|---|---|"]
+        rows += [_row(_name(action), *_meaning(action)) for action in options(parser)]
+    return "\n".join([*rows, ""])
+
+
+def _usage(action: argparse.Action) -> str:
+    required = action.required or (not action.option_strings and action.nargs not in ("?", "*"))
+    words = _name(action, short=True)
+    return words if required else f"[{words}]"
+
+
+def _name(action: argparse.Action, short: bool = False) -> str:
+    """The flags and the placeholder of what follows them."""
+    value = _placeholder(action)
+    flags = action.option_strings
+    if not flags:
+        return value
+    shown = flags[0] if short else ", ".join(flags)
+    return f"{shown} {value}".strip()
+
+
+def _placeholder(action: argparse.Action) -> str:
+    if action.nargs == 0:
+        return ""
+    metavar = action.metavar
+    if isinstance(metavar, tuple):
+        return " ".join(metavar)
+    if metavar is None:
+        metavar = "{" + ",".join(map(str, action.choices)) + "}" if action.choices else None
+    name = metavar or action.dest.upper()
+    return f"{name} [{name} ...]" if action.nargs == "+" else name
+
+
+def _meaning(action: argparse.Action) -> tuple[str, str]:
+    """Help text without its default, and the default."""
+    text = (action.help or "") % {"default": action.default}
+    told = DEFAULT_IN_HELP.search(text)
+    if told:
+        return DEFAULT_IN_HELP.sub("", text).strip(), told[1].strip("()")
+    plain = action.default not in (None, False, [], argparse.SUPPRESS)
+    return text, str(action.default) if plain else ""
+
+
+def _wrapped(words: str, width: int = 96) -> str:
+    """Break a usage line between arguments."""
+    parts = re.findall(r"\[.*?\](?=\s|$)|-{1,2}\w\S* [A-Z][^\s\[]*|\S+", words)
+    lines, indent = [""], " " * 4
+    for part in parts:
+        if lines[-1] and len(lines[-1]) + 1 + len(part) > width:
+            lines.append(indent + part)
+        else:
+            lines[-1] = f"{lines[-1]} {part}".strip() if len(lines) == 1 else f"{lines[-1]} {part}"
+    return "\n".join(lines)
+
+
+def settings_page() -> str:
+    """The page of all settings."""
+    parts = [SETTINGS_INTRODUCTION.rstrip() + "\n"]
+    for model, title, text in SETTINGS:
+        rows = [f"## {title}\n", f"{text}\n"]
+        rows += ["| setting | meaning | unit | default | allowed |", "|---|---|---|---|---|"]
+        rows += [_setting_row(name, field) for name, field in model.model_fields.items()]
+        parts.append("\n".join([*rows, ""]))
+    return NOTE + "\n".join(parts)
+
+
+def unit(field: FieldInfo) -> str:
+    """The unit of a setting: `none` for choices, switches and plain numbers."""
+    extra = field.json_schema_extra
+    return str(extra.get("unit", "")) if isinstance(extra, dict) else ""
+
+
+def default(field: FieldInfo) -> str:
+    """The default as it would be written in YAML."""
+    value: Any = field.get_default(call_default_factory=True)
+    if isinstance(value, BaseModel):
+        return "see below"
+    if value is None:
+        return "not given"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _setting_row(name: str, field: FieldInfo) -> str:
+    text = (field.description or "").rstrip(".")
+    return _row(name, text, unit(field), default(field), _allowed(field))
+
+
+def _allowed(field: FieldInfo) -> str:
+    choices = [str(c) for c in get_args(field.annotation) if isinstance(c, str)]
+    if choices:
+        return ", ".join(choices)
+    if field.annotation is bool:
+        return "true, false"
+    signs = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+    limits = [
+        f"{sign} {getattr(limit, name):g}"
+        for name, sign in signs.items()
+        for limit in field.metadata
+        if hasattr(limit, name)
+    ]
+    return ", ".join(limits)
+
+
+def _row(name: str, *cells: str) -> str:
+    return "| " + " | ".join([f"`{name}`", *map(_cell, cells)]) + " |"
+
+
+def _cell(text: str) -> str:
+    """Markdown of a plain text: bars and stars are escaped."""
+    return text.replace("|", r"\|").replace("*", r"\*").replace("_", r"\_") if text else "-"
+
+
+PAGES = {"command_line.md": command_line_page, "settings.md": settings_page}
+
+
+def main() -> None:
+    """Write all pages."""
+    for name, page in PAGES.items():
+        (REFERENCE / name).write_text(page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""evidence.png: cost against defocus at three pixels, the estimates, and the map from them."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from common import INK, save, scene, show
+
+from napari_dpdeblur.fit import FitSettings, closed_form
+from napari_dpdeblur.fit.defocus import Estimate, local_estimate, propagate
+from napari_dpdeblur.fit.evidence import Evidence
+from napari_dpdeblur.fit.problem import pose_problem
+from napari_dpdeblur.results.preview import defocus_colors
+
+# name, row, column (as parts of the picture), colour
+PIXELS = (
+    ("flat ball", 0.30, 0.08, "#c0392b"),
+    ("stripes", 0.66, 0.44, "#1390a0"),
+    ("wall", 0.12, 0.62, "#8e7cc3"),
+)
+RANGE = (0.05, 1.6)
+
+
+def collected() -> tuple[Evidence, np.ndarray]:
+    """Evidence of the synthetic capture, and the true map."""
+    simulation = scene()
+    problem = pose_problem(
+        simulation.capture, simulation.calibration, FitSettings(), torch.device("cpu")
+    )
+    coarse = problem.reduced(closed_form.search_factor(problem))
+    scales = closed_form.search_scales(problem)
+    steps = closed_form.search(coarse, scales, True, "the scene")
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value, simulation.scene.defocus_map
+
+
+def curves(axes: plt.Axes, evidence: Evidence, estimate: Estimate, truth: np.ndarray) -> None:
+    """Cost of three pixels in units of their smallest, with the place of the parabola."""
+    height, width = estimate.centre.shape
+    for name, row, col, color in PIXELS:
+        y, x = int(row * height), int(col * width)
+        cost = np.asarray(evidence.cost[:, y, x])
+        scales = np.asarray(evidence.scales)
+        true = truth[int(row * truth.shape[0]), int(col * truth.shape[1])]
+        label = f"{name}: true {true:.2f}, found {float(estimate.centre[y, x]):.2f}, "
+        axes.semilogy(
+            scales,
+            cost / cost.min(),
+            color=color,
+            label=label + f"confidence {float(estimate.confidence[y, x]):.2f}",
+        )
+        axes.axvline(true, color=color, lw=0.8, ls=":")
+    axes.set(xlabel="tried defocus scale (dotted: truth)", ylabel="cost / smallest cost")
+    axes.legend(fontsize=7)
+
+
+def main() -> None:
+    """Curves, then estimates, confidence, map and truth."""
+    evidence, truth = collected()
+    estimate = local_estimate(evidence)
+    *_, spread = propagate(estimate, evidence.guide)
+    figure = plt.figure(figsize=(9.2, 4.6), layout="constrained")
+    parts = figure.add_gridspec(2, 4, height_ratios=(1.25, 1))
+    curves(figure.add_subplot(parts[0, :]), evidence, estimate, truth)
+    centre = defocus_colors(np.asarray(estimate.centre), *RANGE)
+    show(figure.add_subplot(parts[1, 0]), centre, "estimate of each pixel")
+    confidence = np.repeat(np.asarray(estimate.confidence)[..., None], 3, axis=2)
+    show(figure.add_subplot(parts[1, 1]), confidence, "confidence")
+    show(
+        figure.add_subplot(parts[1, 2]),
+        defocus_colors(np.asarray(spread), *RANGE),
+        "spread up to the edges",
+    )
+    axes = figure.add_subplot(parts[1, 3])
+    show(axes, defocus_colors(truth, *RANGE), "truth")
+    for _, row, col, color in PIXELS:
+        axes.plot(col * truth.shape[1], row * truth.shape[0], "o", ms=4, mfc=color, mec=INK)
+    save(figure, "evidence.png")
+
+
+if __name__ == "__main__":
+    main()
