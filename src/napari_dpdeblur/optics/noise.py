@@ -23,7 +23,8 @@ def bias_correction(
     """What noise alone takes off the squared error of a layer at each defocus (Eq. 5): (L,).
 
     ``B(d) = sigma^2 mean_f [ C / (|K_l|^2 + |K_r|^2 + C) ]`` with ``C = sigma^2 |Phi|^2``,
-    averaged over frequencies and tiles. ``mean_intensity`` is the mean of the views, which sets their unit.
+    averaged over frequencies and tiles. ``mean_intensity`` is the mean of the views, which sets
+    their unit.
     """
     floor = noise_variance * inverse_power
     unit = noise_variance * mean_intensity / 0.5

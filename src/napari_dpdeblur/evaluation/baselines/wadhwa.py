@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from napari_dpdeblur.capture import DualPixelCapture
 
 TILE_PX = 8
-# Wadhwa et al. search 3 px, which the blur of other scenes exceeds: see docs/explanation/results.md.
+# Wadhwa et al. search 3 px, which other scenes exceed: see docs/explanation/results.md.
 SEARCH_PX = 5
 # Errors and gradients are in units of a mean intensity of 0.5.
 GOOD_ERROR = 2e-3  # mean squared difference that halves the confidence
