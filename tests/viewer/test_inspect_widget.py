@@ -239,18 +239,28 @@ def test_refocusing_with_the_keyboard(model: Any, widget: InspectWidget, qtbot: 
     assert widget.refocus_panel.view.picture.shot.focus == pytest.approx(slider.value())
 
 
+def _edges(layer: Any) -> np.ndarray:
+    """Corners of a picture; napari's extent is that of the centres of its pixels."""
+    return layer.extent.world + np.array([[-0.5], [0.5]]) * layer.scale
+
+
 def test_preview_first_then_the_full_picture(
     model: Any, widget: InspectWidget, qtbot: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("napari_dpdeblur.results.refocus.PREVIEW_LONG_SIDE_PX", 64)
     seen: list[Any] = []
+    places: list[np.ndarray] = []
     widget.refocus_panel.view.shown.connect(seen.append)
+    widget.refocus_panel.view.shown.connect(
+        lambda _: places.append(_edges(_refocused_layer(model)))
+    )
     widget.tabs.setCurrentWidget(widget.refocus_panel)
     _refocus(widget, qtbot)
     assert [picture.is_full for picture in seen][-1]
     assert not seen[0].is_full
     assert seen[0].rendered_px == (48, 64)
-    assert seen[0].image.shape == (1, HEIGHT, WIDTH)
+    assert seen[-1].image.shape == (1, HEIGHT, WIDTH)
+    np.testing.assert_allclose(places[0], places[-1], atol=1e-6)
     assert "full size, 96 x 128 px" in widget.refocus_panel.status.text()
 
 

@@ -99,6 +99,7 @@ class Refocuser:
         self._layers, self._reduction = layers, reduction
         self._tiles = Tiles.of(self._aperture, reduction, self._blend_px)
         self._kernels: OrderedDict[tuple[float, tuple[int, ...]], FloatArray] = OrderedDict()
+        self._limits: dict[tuple[int, tuple[int, int]], tuple[FloatArray, FloatArray]] = {}
         self._lock = Lock()
         self._padding_px, self._padded = 0, self._layers
 
@@ -171,19 +172,19 @@ class Refocuser:
         out = np.zeros(shape, np.float32)
         free = np.ones((*shape[:2], 1, *shape[3:]), np.float32)
         is_open = np.ones(len(tiles), bool)
-        for layer, blur in zip(self._padded[::-1], blurs[::-1], strict=True):
+        for number in reversed(range(len(blurs))):
             if superseded():
                 raise Superseded
             if not is_open.any():
                 break
             chosen = np.flatnonzero(is_open)
-            self._lay_behind(layer, blur, tiles, chosen, free, out)
+            self._lay_behind(number, blurs[number], tiles, chosen, free, out)
             is_open[chosen] = free[chosen].max(axis=(1, 2, 3, 4)) >= FINISHED
         return out
 
     def _lay_behind(
         self,
-        layer: FloatArray,
+        number: int,
         blur: TilesBlur,
         tiles: IntArray,
         chosen: IntArray,
@@ -191,18 +192,27 @@ class Refocuser:
         out: FloatArray,
     ) -> None:
         """Add what is seen of a blurred layer in the chosen tiles, and cover what lies behind."""
-        place = (blur.margin, self._padding_px)
-        alpha = self._tiles.windows(layer[:1], tiles[chosen], *place)
-        is_opaque = alpha.min(axis=(1, 2, 3)) >= 1.0  # blurred, such a window is still opaque
-        is_soft = ~is_opaque & alpha.any(axis=(1, 2, 3))
+        lows, highs = self._alpha_limits(number, blur.margin)
+        is_opaque = lows[tiles[chosen]] >= 1.0  # blurred, such a window is still opaque
+        is_soft = ~is_opaque & (highs[tiles[chosen]] > 0.0)
+        layer = self._padded[number]
         for kept, planes in ((chosen[is_opaque], layer[1:]), (chosen[is_soft], layer)):
             if not len(kept):
                 continue
-            windows = self._tiles.windows(planes, tiles[kept], *place)
+            windows = self._tiles.windows(planes, tiles[kept], blur.margin, self._padding_px)
             blurred = blur(windows, self._tiles.kernel_of[tiles[kept]])
             colors = blurred.shape[2] - out.shape[2]  # the planes before are alpha
-            out[kept] += free[kept] * blurred[:, :, colors:]
-            free[kept] *= 1 - blurred[:, :, :1] if colors else 0
+            part = slice(None) if len(kept) == len(free) else kept  # without a copy where possible
+            out[part] += free[part] * blurred[:, :, colors:]
+            free[part] *= 1 - blurred[:, :, :1] if colors else 0
+
+    def _alpha_limits(self, number: int, margin: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+        """Lowest and highest alpha of a layer in every tile, looked at once for each margin."""
+        limits = self._limits.get((number, margin))
+        if limits is None:
+            limits = self._tiles.limits(self._padded[number, 0], margin, self._padding_px)
+            self._limits[number, margin] = limits
+        return limits
 
 
 def _reduced(layers: FloatArray, factor: int) -> FloatArray:

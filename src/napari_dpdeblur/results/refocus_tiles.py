@@ -12,7 +12,6 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.stride_tricks import sliding_window_view
 from scipy import fft
 
 from napari_dpdeblur.results.aperture import Aperture
@@ -89,11 +88,31 @@ class Tiles:
     ) -> FloatArray:
         """The tiles and their margin (n, C, h, w), cut from planes (C, H, W) that were padded."""
         size = (self.size[0] + 2 * margin[0], self.size[1] + 2 * margin[1])
+        out = np.empty((len(tiles), len(planes), *size), np.float32)
+        for window, (rows, cols) in zip(out, self._places(tiles, margin, padding), strict=True):
+            window[:] = planes[:, rows, cols]
+        return out
+
+    def limits(
+        self, plane: FloatArray, margin: tuple[int, int], padding: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Lowest and highest value of a padded plane (H, W) in all tiles with their margin (P,)."""
+        places = self._places(np.arange(len(self)), margin, padding)
+        values = [(plane[place].min(), plane[place].max()) for place in places]
+        lows, highs = np.array(values, np.float32).T
+        return lows, highs
+
+    def _places(
+        self, tiles: IntArray, margin: tuple[int, int], padding: int
+    ) -> list[tuple[slice, slice]]:
         row, col = np.divmod(tiles, len(self.cols.starts))
-        places = sliding_window_view(planes, size, axis=(-2, -1))
-        top = self.rows.starts[row] - margin[0] + padding
-        left = self.cols.starts[col] - margin[1] + padding
-        return np.moveaxis(places[:, top, left], 0, 1)
+        tops = (self.rows.starts[row] - margin[0] + padding).tolist()
+        lefts = (self.cols.starts[col] - margin[1] + padding).tolist()
+        height, width = self.size[0] + 2 * margin[0], self.size[1] + 2 * margin[1]
+        return [
+            (slice(top, top + height), slice(left, left + width))
+            for top, left in zip(tops, lefts, strict=True)
+        ]
 
     def blend(self, parts: FloatArray, tiles: IntArray, out: FloatArray) -> None:
         """Add tiles (n, V, C, h, w) to the picture (V, C, H, W) with their weights."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from napari.qt.threading import create_worker
 from napari.utils.notifications import show_error, show_info, show_warning
-from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QFileDialog
 
 from napari_dpdeblur.calibration import Calibration, save_calibration
@@ -24,6 +23,7 @@ from napari_dpdeblur.viewer.calibration_layers import (
     calibration_layers,
     target_layers,
 )
+from napari_dpdeblur.viewer.later import later
 from napari_dpdeblur.viewer.layers import LayerData
 from napari_dpdeblur.viewer.piecewise import Piecewise, warm_up_layers
 from napari_dpdeblur.viewer.show import put_layers
@@ -120,7 +120,7 @@ class CalibrateWidget(CalibrateControls):
             is_first = not self._viewer.layers
             self._put_piecewise(_seen_layers(event.found, self._group))
             if is_first:  # the canvas changes its size when the first layer comes
-                QTimer.singleShot(RESIZE_MS, self._viewer.reset_view)
+                later(self._viewer.reset_view, RESIZE_MS)
 
     def _finish(self, result: Any) -> None:
         self.calibration, pieces, path = result

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QTimer
 from qtpy.QtWidgets import QWidget
 
+from napari_dpdeblur.viewer.later import later
 from napari_dpdeblur.viewer.worker_panel import WorkerPanel
 
 
@@ -39,11 +39,11 @@ class DockedWidget(QWidget):
                 self._was_docked = True
             elif self._was_docked:
                 self.close_down()
-                QTimer.singleShot(0, self._delete)
+                later(self._delete)
         return super().event(event)
 
     def _delete(self) -> None:
-        if isalive(self) and self.parent() is None:
+        if self.parent() is None:
             self.deleteLater()
 
 

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from qtpy.QtCore import QTimer
 
 from napari_dpdeblur.jobs.fit_job import Box, FitOutcome
 from napari_dpdeblur.jobs.messages import FloatArray, Progress
 from napari_dpdeblur.viewer import find, layers
 from napari_dpdeblur.viewer.covered import Covered
+from napari_dpdeblur.viewer.later import later
 from napari_dpdeblur.viewer.layers import LayerData, info
 from napari_dpdeblur.viewer.piecewise import Piecewise
 from napari_dpdeblur.viewer.show import decorate, put_layers
@@ -96,8 +96,7 @@ class LivePreviews:
             self._change(kind)
         if missing:
             self._piecewise.do([partial(self._add, missing[-1])])
-        # A timer comes after everything that the change asks for, the drawing included.
-        QTimer.singleShot(0, lambda: self._rest_since(begin))
+        later(lambda: self._rest_since(begin))
 
     def _rest_since(self, begin: float) -> None:
         end = time.monotonic()

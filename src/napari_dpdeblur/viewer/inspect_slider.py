@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import Qt, Signal
+import time
+
+from qtpy.compat import isalive
+from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import QDoubleSpinBox, QHBoxLayout, QSlider, QWidget
+
+from napari_dpdeblur.viewer.later import later
 
 STEPS = 100  # per unit
 SINGLE_STEP, PAGE_STEP = 2, 20  # of a key
+# Without a graphics card every change draws the whole window anew. It waits this many times as
+# long as the last drawing took, so that something is left for the picture that the slider moves.
+REST, MIN_REST_S, MAX_REST_S = 4, 0.02, 0.15
 
 
 class ValueSlider(QWidget):
@@ -28,6 +36,9 @@ class ValueSlider(QWidget):
         for part in (self, self.slider, self.box):
             part.setToolTip(tip)
         self.setFocusProxy(self.slider)
+        self._resting = QTimer(self)
+        self._resting.setSingleShot(True)
+        self._resting.timeout.connect(self._draw)
         self.slider.valueChanged.connect(lambda steps: self.box.setValue(steps / STEPS))
         self.box.valueChanged.connect(self._on_box)
         layout = QHBoxLayout(self)
@@ -52,4 +63,17 @@ class ValueSlider(QWidget):
         self.slider.blockSignals(True)
         self.slider.setValue(round(value * STEPS))
         self.slider.blockSignals(False)
+        if not self._resting.isActive():
+            begin = time.perf_counter()
+            later(lambda: self._rest_since(begin))
         self.valueChanged.emit(value)
+
+    def _draw(self) -> None:
+        self.setUpdatesEnabled(True)
+
+    def _rest_since(self, begin: float) -> None:
+        """Leave changes undrawn for a while."""
+        rest_s = min(REST * (time.perf_counter() - begin), MAX_REST_S)
+        if isalive(self) and not self._resting.isActive() and rest_s > MIN_REST_S:
+            self.setUpdatesEnabled(False)
+            self._resting.start(round(1000 * rest_s))

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import ref
 
 from napari.utils.notifications import show_error
-from qtpy.QtCore import QSize, Qt, QTimer
+from qtpy.QtCore import QSize, Qt
 from qtpy.QtWidgets import (
     QFormLayout,
     QFrame,
@@ -32,6 +32,7 @@ from napari_dpdeblur.viewer.inspect_source import (
     mpi_source,
 )
 from napari_dpdeblur.viewer.inspect_stage import Stage
+from napari_dpdeblur.viewer.later import later
 from napari_dpdeblur.viewer.layers import info
 from napari_dpdeblur.viewer.parts import choice
 from napari_dpdeblur.viewer.refocus_view import Engines
@@ -185,7 +186,7 @@ class InspectWidget(DockedWidget):
 
     def _on_new_data(self, _: Any = None) -> None:
         """Another fit writes into the same layer: first the pixels, then what belongs to them."""
-        QTimer.singleShot(0, self._on_choice)
+        later(self._on_choice)
 
     def _activate_tab(self, _: Any = None) -> None:
         panel = self.tabs.currentWidget()

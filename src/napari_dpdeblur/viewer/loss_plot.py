@@ -12,6 +12,8 @@ from qtpy.QtWidgets import QWidget
 HEIGHT_PX = 130
 COLORS = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#d55e00")  # safe for all eyes
 DRAW_MS = 250
+TICK_PX = -5  # outwards
+EMPTY, NOTE_COLOR = "the loss of a fit appears here", "#808080"
 MAX_POINTS = 2000
 
 
@@ -25,6 +27,7 @@ class LossPlot(pyqtgraph.PlotWidget):
         self.setToolTip("Terms of the objective after every step, on a logarithmic axis")
         self.setMenuEnabled(False)
         self.setLabel("bottom", "step")
+        self._note = pyqtgraph.TextItem(EMPTY, color=NOTE_COLOR, anchor=(0.5, 0.5))
         for side in ("left", "bottom"):
             self.getAxis(side).setStyle(maxTickLevel=0)
         self.getPlotItem().addLegend(offset=(-8, 4), labelTextSize="7pt", verSpacing=-6)
@@ -35,11 +38,13 @@ class LossPlot(pyqtgraph.PlotWidget):
         self._drawing.setSingleShot(True)
         self._drawing.setInterval(DRAW_MS)
         self._drawing.timeout.connect(self.draw)
+        self._show_axes(False)
 
     def start(self) -> None:
         """Forget the curves of the fit before."""
         self.clear()
         self._curves, self._points, self._steps = {}, {}, 0
+        self._show_axes(False)
 
     def add(self, losses: Mapping[str, float]) -> None:
         """The losses after one more step; drawn soon, together with others."""
@@ -57,12 +62,26 @@ class LossPlot(pyqtgraph.PlotWidget):
 
     def draw(self) -> None:
         """Show everything that was added."""
+        self._show_axes(any(values for _, values in self._points.values()))
         for number, (name, (steps, values)) in enumerate(self._points.items()):
             if values and name not in self._curves:
                 pen = pyqtgraph.mkPen(COLORS[number % len(COLORS)], width=2)
                 self._curves[name] = self.plot(name=name, pen=pen)
             if values:
                 self._curves[name].setData(steps, values)
+
+    def _show_axes(self, has_curves: bool) -> None:
+        """Without a curve, say so in place of numbers that mean nothing."""
+        for side in ("left", "bottom"):
+            self.getAxis(side).setStyle(
+                showValues=has_curves, tickLength=TICK_PX if has_curves else 0
+            )
+        if has_curves and self._note.scene() is not None:
+            self.removeItem(self._note)
+            self.enableAutoRange()
+        elif not has_curves and self._note.scene() is None:
+            self.addItem(self._note, ignoreBounds=True)
+            self.setRange(xRange=(-1, 1), yRange=(-1, 1))
 
     def values(self) -> dict[str, list[float]]:
         """The points of each curve."""

@@ -12,6 +12,8 @@ from qtpy.compat import isalive
 from qtpy.QtCore import QObject, QTimer
 from qtpy.QtWidgets import QWidget
 
+from napari_dpdeblur.viewer.later import later
+
 DRAW_MS, NEXT_MS = 20, 60  # after a step, until its result is drawn, and until the next one
 
 
@@ -55,7 +57,7 @@ class Piecewise(QObject):
             self._waiting.popleft()()
         finally:
             # Not a timer of our own: the window must be drawn even if this widget goes away.
-            QTimer.singleShot(DRAW_MS, lambda: _draw(window))
+            later(lambda: _draw(window), DRAW_MS)
             self._timer.start()
 
 

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import cv2
 import numpy as np
+from qtpy.compat import isalive
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_dpdeblur.results.aperture import (
@@ -21,12 +21,13 @@ from napari_dpdeblur.viewer.find import layer_of
 from napari_dpdeblur.viewer.inspect_source import MpiSource
 from napari_dpdeblur.viewer.inspect_stage import REFOCUSED
 from napari_dpdeblur.viewer.inspect_thread import LatestWorker, Superseder
+from napari_dpdeblur.viewer.later import later
 from napari_dpdeblur.viewer.layers import LayerData, picture_layer
 from napari_dpdeblur.viewer.show import put_layers
 
 SWING_MS = 180
 REST_MS = 250  # without a change for so long, the picture is rendered in full
-SLOW_FRAME_S, FAST_FRAME_S = 0.25, 0.07  # a preview out of these limits changes its size
+SLOW_S, FAST_S = 0.18, 0.13  # between two previews; out of these limits their size changes
 SMALLER = 2  # factor between the two sizes of previews
 
 
@@ -46,13 +47,22 @@ class Lens:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A rendered shot, (C, H, W) linear; ``is_full`` when it is more than a preview."""
+    """A rendered shot, (C, h, w) linear; a preview has sides smaller by ``reduction``."""
 
     shot: Shot
     image: np.ndarray
-    is_full: bool
-    rendered_px: tuple[int, int]
+    reduction: int
     seconds: float
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is more than a preview."""
+        return self.reduction == 1
+
+    @property
+    def rendered_px(self) -> tuple[int, int]:
+        """Height and width."""
+        return self.image.shape[-2], self.image.shape[-1]
 
 
 class Engines:
@@ -79,13 +89,11 @@ class Engines:
         return Refocuser(stack.color, stack.alpha, stack.defocus_scales, self._aperture, reduction)
 
     def picture(self, shot: Shot, reduction: int, superseded: Superseder) -> Picture:
-        """Render a shot and bring it to full size."""
+        """Render a shot."""
         engine = self(reduction)
         start = time.perf_counter()
         image = engine.render(shot, superseded)
-        seconds = time.perf_counter() - start
-        whole = _enlarged(image, reduction, self.source.shape)
-        return Picture(shot, whole, reduction == 1, engine.shape, seconds)
+        return Picture(shot, image, reduction, time.perf_counter() - start)
 
 
 class RefocusView(QObject):
@@ -108,6 +116,7 @@ class RefocusView(QObject):
         self._swing.setInterval(SWING_MS)
         self._swing.timeout.connect(self._swing_on)
         self._is_slow = False
+        self._shown_s: float | None = None  # when, while one preview follows the other
         self._shots: tuple[Shot, ...] = ()
         self._frames: list[LayerData] = []
         self._step = 0
@@ -181,8 +190,8 @@ class RefocusView(QObject):
             self._swing.start()
         elif len(results) == 1:
             self._swing.stop()
-        self._adapt(self.picture)
         self.shown.emit(self.picture)
+        later(lambda: self._adapt(results[-1][0]))
 
     def _swing_on(self) -> None:
         """The next frame to and fro: 0, 1, 2, 1, 0, ..."""
@@ -204,15 +213,24 @@ class RefocusView(QObject):
             put_layers(self._viewer, [data])
 
     def _adapt(self, picture: Picture) -> None:
-        """Make previews smaller where they are slow: in colour, on a busy machine."""
-        if not picture.is_full:
-            self._is_slow = picture.seconds > (FAST_FRAME_S if self._is_slow else SLOW_FRAME_S)
+        """Make previews smaller where they follow each other slowly, and large again."""
+        if not isalive(self):
+            return
+        now, before = time.perf_counter(), self._shown_s
+        follows = not picture.is_full and self._worker.is_busy
+        self._shown_s = now if follows else None
+        if picture.is_full or len(self._frames) > 1:
+            return
+        period = picture.seconds if before is None else now - before
+        if self._is_slow:  # how long would a large one take?
+            period += (SMALLER**2 - 1) * picture.seconds
+        self._is_slow = period > (FAST_S if self._is_slow else SLOW_S)
 
 
 def refocused_layer(source: MpiSource, picture: Picture) -> LayerData:
     """The picture as a layer that lies over the multiplane image."""
     known = {"shot": picture.shot, "is_full": picture.is_full}
-    placed = source.placed()
+    placed = _reduced_placement(source.placed(), picture.reduction)
     return picture_layer(picture.image, source.group, REFOCUSED, placed, source.white, known)
 
 
@@ -237,10 +255,9 @@ def _left_side(source: MpiSource) -> int:
     return -1 if left <= right else 1
 
 
-def _enlarged(image: np.ndarray, factor: int, shape: tuple[int, int]) -> np.ndarray:
-    """A preview (C, h, w) at the size of the whole picture."""
-    if factor == 1:
-        return image
-    size = (image.shape[2] * factor, image.shape[1] * factor)
-    planes = [cv2.resize(plane, size, interpolation=cv2.INTER_LINEAR) for plane in image]
-    return np.stack(planes)[:, : shape[0], : shape[1]]
+def _reduced_placement(placed: dict[str, Any], reduction: int) -> dict[str, Any]:
+    """Where a picture lies whose pixels are blocks of the pixels that are placed."""
+    scale = tuple(reduction * side for side in placed["scale"])
+    shift = (reduction - 1) / 2
+    corner = zip(placed["translate"], placed["scale"], strict=True)
+    return {**placed, "scale": scale, "translate": tuple(t + shift * s for t, s in corner)}

@@ -7,18 +7,24 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from qtpy.QtCore import QStandardPaths
 
+from napari_dpdeblur.files.atomic import write_atomically
 from napari_dpdeblur.viewer.preferences import preference
 
 FILE_NAME = "napari-dpdeblur.json"
 FOLDER_VARIABLE = "DPDEBLUR_CONFIG"
 MAX_BYTES = 1_000_000
+_writer = ThreadPoolExecutor(1, thread_name_prefix="settings")
+_pending: dict[Path, dict[str, Any]] = {}  # newer than the file
+_lock = Lock()
 
 
 def state_file() -> Path:
@@ -49,15 +55,19 @@ def remember(section: str, values: Mapping[str, Any]) -> None:
     content = _read()
     stored = content.get(section)
     content[section] = {**(stored if isinstance(stored, dict) else {}), **values}
-    try:
-        _write(json.dumps(content, indent=2))
-    except (OSError, TypeError, ValueError):
-        return  # a full or read-only home must not stop anybody's work
+    with suppress(TypeError, ValueError):  # not plain
+        _write_later(state_file(), content)
 
 
 def forget() -> None:
     """Go back to the defaults of everything."""
+    flush()
     state_file().unlink(missing_ok=True)
+
+
+def flush() -> None:
+    """Wait until everything is on the disk; at the end of the program that happens by itself."""
+    _writer.submit(lambda: None).result()
 
 
 def _fits(value: Any, default: Any) -> bool:
@@ -68,6 +78,10 @@ def _fits(value: Any, default: Any) -> bool:
 
 def _read() -> dict[str, Any]:
     path = state_file()
+    with _lock:
+        pending = _pending.get(path)
+    if pending is not None:
+        return dict(pending)
     try:
         if path.stat().st_size > MAX_BYTES:
             return {}
@@ -77,15 +91,21 @@ def _read() -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _write(text: str) -> None:
-    """Replace the file in one step, so that a crash leaves the old one or the new one."""
-    path = state_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, beside = tempfile.mkstemp(prefix=f".{FILE_NAME}.", dir=path.parent)
+def _write_later(path: Path, content: dict[str, Any]) -> None:
+    """Write in a thread: to sync a busy disk takes longer than a window may stand still."""
+    text = json.dumps(content, indent=2).encode()
+    with _lock:
+        _pending[path] = content
+    _writer.submit(_write, path, content, text)
+
+
+def _write(path: Path, content: dict[str, Any], text: bytes) -> None:
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(beside, path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text)
+    except OSError:
+        pass  # a full or read-only home must not stop anybody's work
+    finally:
+        with _lock:
+            if _pending.get(path) is content:
+                del _pending[path]
