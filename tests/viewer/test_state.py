@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -41,6 +42,18 @@ def test_damaged_content_is_passed_over_and_replaced(content):
     assert state.remembered("fit", DEFAULTS) == DEFAULTS
     state.remember("fit", {"layers": 7})
     assert state.remembered("fit") == {"layers": 7}
+    state.flush()
+    assert json.loads(state.state_file().read_text()) == {"fit": {"layers": 7}}
+    assert state.remembered("fit") == {"layers": 7}
+
+
+def test_the_newest_of_many_changes_is_kept():
+    for layers in range(50):
+        state.remember("fit", {"layers": layers, f"name {layers}": True})
+    state.flush()
+    kept = json.loads(state.state_file().read_text())["fit"]
+    assert kept["layers"] == 49
+    assert len(kept) == 51
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(monkeypatch, tmp_path):
@@ -48,6 +61,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(monkeypatch, tmp_path):
     blocked.write_text("not a folder")
     monkeypatch.setenv("DPDEBLUR_CONFIG", str(blocked))
     state.remember("fit", {"layers": 7})
+    state.flush()
     assert state.remembered("fit") == {}
 
 
@@ -59,11 +73,13 @@ def test_values_that_are_not_plain_change_nothing():
 
 def test_a_failed_write_leaves_no_litter(monkeypatch):
     state.remember("fit", {"layers": 7})
+    state.flush()
 
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "replace", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     state.remember("fit", {"layers": 9})
+    state.flush()
     assert state.remembered("fit") == {"layers": 7}
     assert [path.name for path in state.state_file().parent.iterdir()] == ["napari-dpdeblur.json"]

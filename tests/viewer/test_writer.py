@@ -206,11 +206,16 @@ def _answer_dialog(monkeypatch, path, filter_part):
 
 
 def _notified(action):
-    """Run an action in Qt's event loop under napari's handler of errors; give its messages."""
-    from qtpy.QtCore import QCoreApplication, QTimer
+    """Run an action in Qt's event loop under napari's handler of errors; give its messages.
 
-    before = len(notification_manager.records)
+    The loop runs as in an application. Within a call of processEvents, PySide6 would hand an error
+    to the caller instead of the handler.
+    """
+    from qtpy.QtCore import QEventLoop, QTimer
+
+    before, loop = len(notification_manager.records), QEventLoop()
     with notification_manager:
         QTimer.singleShot(0, action)
-        QCoreApplication.processEvents()
+        QTimer.singleShot(10, loop.quit)
+        loop.exec()
     return [str(record.message) for record in list(notification_manager.records)[before:]]
