@@ -196,7 +196,7 @@ def _allowed(field: FieldInfo) -> str:
         return "true, false"
     signs = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
     limits = [
-        f"{sign} {getattr(limit, name):g}"
+        f"{sign} {getattr(limit, name)}"
         for name, sign in signs.items()
         for limit in field.metadata
         if hasattr(limit, name)
