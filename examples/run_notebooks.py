@@ -32,6 +32,7 @@ def executed(path: Path) -> Any:
             "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
             "display_name": KERNEL,
             "language": "python",
+            "env": {"OMP_WAIT_POLICY": "PASSIVE"},  # do not waste cores that are shared
         }
         (Path(folder) / KERNEL).mkdir()
         (Path(folder) / KERNEL / "kernel.json").write_text(json.dumps(specification))
