@@ -48,18 +48,24 @@ def executed(path: Path) -> Any:
     return notebook
 
 
-def without_stderr(notebook: Any) -> Any:
-    """Leave out bars and the warnings of other packages: they depend on the computer."""
+def without_noise(notebook: Any) -> Any:
+    """Leave out bars and the warnings of other packages, and pictures that are there as PNG."""
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]
+            for output in cell.outputs:
+                output.get("data", {}).pop("image/jpeg", None)
     return notebook
 
 
 def kinds(notebook: Any) -> list[list[str]]:
     """For each cell, what kinds of output it has; numbers may differ between computers."""
     return [
-        [kind for output in cell.get("outputs", []) for kind in output.get("data", ["text"])]
+        [
+            kind
+            for output in cell.get("outputs", [])
+            for kind in sorted(output.get("data", ["text"]))
+        ]
         for cell in notebook.cells
     ]
 
@@ -71,7 +77,7 @@ def main() -> int:
     is_writing = parser.parse_args().write
     status = 0
     for path in sorted(HERE.glob("*.ipynb")):
-        stored, new = nbformat.read(path, as_version=4), without_stderr(executed(path))
+        stored, new = nbformat.read(path, as_version=4), without_noise(executed(path))
         if is_writing:
             nbformat.write(new, path)
         elif kinds(new) != kinds(stored):

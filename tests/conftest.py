@@ -17,8 +17,6 @@ THREADS = "2"
 # Read by OpenMP and MKL when torch and scipy are first imported.
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, THREADS)
-# Threads that wait for work by turning in a circle make everybody slow where cores are shared.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # As the command line does: threads that spin while they wait slow each other down.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 

@@ -12,6 +12,7 @@ result.save("run")
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -31,6 +32,10 @@ from napari_dpdeblur.screen import in_notebook, no_window_reason
 if TYPE_CHECKING:
     from napari_dpdeblur.fit.events import FitEvent, FitResult
     from napari_dpdeblur.fit.problem import Crop
+
+# As the command line does, before torch is loaded: threads that spin while they wait slow each
+# other down. Nothing happens where it is set already.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __all__ = [
     "Calibration",
