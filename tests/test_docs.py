@@ -30,7 +30,6 @@ ALLOWED = {
     "not run: needs a CR2 file": 1,
     "not run: needs a CUDA build": 1,
     "not run: needs an Apple computer": 1,
-    "not run: installs another build of torch": 1,
     "command: demo": 1,
     "command: test": 1,
 }
