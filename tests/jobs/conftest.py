@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from napari_dpdeblur.fit.control import FitControl
 from napari_dpdeblur.jobs.messages import ENDS, Job, Message
 from napari_dpdeblur.jobs.process import JobProcess
 
 PATIENCE_S = 60
+JobFunction = Callable[[Any, FitControl], Generator[Message, None, Any]]
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +49,25 @@ def start() -> Iterator[Callable[..., JobProcess]]:
     for process in started:
         process.kill()
         process.wait(5)
+
+
+@pytest.fixture
+def here() -> Callable[..., tuple[list[Message], Any]]:
+    """``here(function, request)``: messages and result of a job, run in this process.
+
+    For what a job does; what the process around it does is tested with ``start``.
+    """
+
+    def run(function: JobFunction, request: Any, control: FitControl | None = None):
+        messages: list[Message] = []
+        steps = function(request, control or FitControl())
+        while True:
+            try:
+                messages.append(next(steps))
+            except StopIteration as end:
+                return messages, end.value
+
+    return run
 
 
 @pytest.fixture

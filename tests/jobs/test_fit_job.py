@@ -1,4 +1,4 @@
-"""The fit in a child process: same result, checkpoints, saving, low resolution."""
+"""The fit as a job, and in a child process: same result, checkpoints, saving, low resolution."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from dataclasses import replace
 import numpy as np
 import psutil
 import pytest
+import torch
 
 from napari_dpdeblur.calibration import Field, save_calibration
 from napari_dpdeblur.calibration.synthetic import synthetic_calibration
 from napari_dpdeblur.capture.synthetic import default_tiles, render_capture, synthetic_scene
-from napari_dpdeblur.errors import FitError
-from napari_dpdeblur.fit import FitSettings, run_fit
-from napari_dpdeblur.jobs.fit_job import FUNCTION, FitRequest, crop_of, place_of
+from napari_dpdeblur.errors import CalibrationError, FitError, ResultError
+from napari_dpdeblur.fit import FitControl, FitSettings, run_fit
+from napari_dpdeblur.jobs.cache import CachedCheckpoint, checkpoint_folder, forget_old_checkpoints
+from napari_dpdeblur.jobs.fit_job import FUNCTION, FitRequest, crop_of, place_of, run
 from napari_dpdeblur.jobs.messages import Failed, Finished, Note, Progress
 from napari_dpdeblur.results import read_run
 
@@ -52,8 +54,8 @@ def test_the_result_is_that_of_a_fit_in_this_process(start, until, pair, setting
     assert fractions[-1] == 1
 
 
-def test_pictures_have_one_size(start, until, pair, settings):
-    messages = until(start(FUNCTION, FitRequest(*pair, settings, region=(-5, 32, 69, 900))))
+def test_pictures_have_one_size(here, pair, settings):
+    messages, _ = here(run, FitRequest(*pair, settings, region=(-5, 32, 69, 900)))
     steps = [m for m in messages if isinstance(m, Progress)]
     assert {m.all_in_focus.shape for m in steps if m.all_in_focus is not None} == {(64, 96)}
     assert {m.defocus_map.shape for m in steps if m.defocus_map is not None} == {(64, 96)}
@@ -72,11 +74,13 @@ def test_a_region_of_the_frame_is_a_crop_of_the_field(pair):
         crop_of((90, 0, 40, 60), capture, inner)
 
 
-def test_a_calibration_may_be_a_file(start, until, pair, settings, expected, tmp_path):
+def test_a_calibration_may_be_a_file_and_the_run_is_saved(here, pair, settings, expected, tmp_path):
     path = tmp_path / "lens.dpcal"
     save_calibration(pair[1], path)
-    record = until(start(FUNCTION, FitRequest(pair[0], path, settings)))[-1].result.record
-    np.testing.assert_allclose(record.all_in_focus, expected.all_in_focus, atol=1e-6)
+    _, outcome = here(run, FitRequest(pair[0], path, settings, output=tmp_path / "run"))
+    np.testing.assert_allclose(outcome.record.all_in_focus, expected.all_in_focus, atol=1e-6)
+    saved = read_run(outcome.run_folder)
+    np.testing.assert_array_equal(saved.all_in_focus, outcome.record.all_in_focus)
 
 
 def test_a_killed_fit_goes_on_with_the_same_result(start, until, pair, settings, expected):
@@ -91,8 +95,6 @@ def test_a_killed_fit_goes_on_with_the_same_result(start, until, pair, settings,
     assert "evidence" not in {m.stage for m in messages if isinstance(m, Progress)}
     record = messages[-1].result.record
     np.testing.assert_allclose(record.all_in_focus, expected.all_in_focus, atol=1e-6)
-    again = until(start(FUNCTION, request))
-    assert not any(isinstance(m, Note) for m in again), "a finished fit leaves no checkpoint"
 
 
 @linux_only
@@ -111,18 +113,47 @@ def test_a_full_disk_costs_neither_the_fit_nor_its_result(start, until, pair, se
     assert not (tmp_path / "run").exists()
 
 
-def test_the_run_is_saved_where_it_was_asked_for(start, until, pair, settings, tmp_path):
-    request = FitRequest(*pair, settings, output=tmp_path / "run")
-    outcome = until(start(FUNCTION, request))[-1].result
-    saved = read_run(outcome.run_folder)
-    np.testing.assert_array_equal(saved.all_in_focus, outcome.record.all_in_focus)
-
-
-def test_an_existing_folder_is_refused_before_the_fit(start, until, pair, settings, tmp_path):
+def test_an_existing_folder_is_refused_before_the_fit(here, pair, settings, tmp_path):
     (tmp_path / "picture.png").write_bytes(b"")
-    messages = until(start(FUNCTION, FitRequest(*pair, settings, output=tmp_path)))
-    assert "already exists" in messages[-1].text
-    assert not any(isinstance(m, Progress) for m in messages)
+    steps = run(FitRequest(*pair, settings, output=tmp_path), FitControl())
+    with pytest.raises(ResultError, match="already exists"):
+        next(steps)
+
+
+def test_folders_that_cannot_be_made_are_told(here, pair, settings, tmp_path, monkeypatch):
+    """No checkpoint can be kept and no run be written, and the fit ends well all the same."""
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv("DPDEBLUR_CACHE", str(tmp_path / "file" / "cache"))
+    request = FitRequest(*pair, settings, is_resumable=True, output=tmp_path / "file" / "run")
+    messages, outcome = here(run, request)
+    notes = [m.text for m in messages if isinstance(m, Note) and m.is_problem]
+    assert notes[0].endswith("The fit went on without.")
+    assert notes[1].endswith("The result is in the window but not saved.")
+    assert outcome.run_folder is None
+
+
+def test_an_interrupted_fit_goes_on_in_the_next_one(here, pair, settings, expected):
+    request = FitRequest(*pair, settings, is_resumable=True)
+    for message in run(request, FitControl()):
+        if isinstance(message, Progress) and message.stage == "image":
+            break
+    messages, outcome = here(run, request)
+    assert Note("The fit of synthetic goes on where it was interrupted.") in messages
+    np.testing.assert_allclose(outcome.record.all_in_focus, expected.all_in_focus, atol=1e-6)
+    assert not list(checkpoint_folder().iterdir()), "a finished fit leaves no checkpoint"
+
+
+def test_only_the_newest_checkpoints_are_kept_and_a_damaged_one_is_thrown_away(tmp_path):
+    for number in range(6):
+        path = tmp_path / f"{number}.checkpoint"
+        path.write_bytes(b"damaged")
+        os.utime(path, (number, number))
+    forget_old_checkpoints(tmp_path)
+    assert {path.stem for path in tmp_path.iterdir()} == {"2", "3", "4", "5"}
+    checkpoint = CachedCheckpoint(tmp_path, "5")
+    assert checkpoint.load("5", torch.device("cpu")).steps == {}
+    assert not checkpoint.is_resumed
+    assert not checkpoint.path.exists()
 
 
 @linux_only
@@ -139,15 +170,15 @@ def test_a_fit_without_memory_ends_with_the_remedy(start, until):
     )
 
 
-def test_a_calibration_of_another_camera(start, until, pair, settings):
+def test_a_calibration_of_another_camera(here, pair, settings):
     other = synthetic_calibration(48, 64, 2, 3)
-    last = until(start(FUNCTION, FitRequest(pair[0], other, settings)))[-1]
-    assert "does not fit the calibration of synthetic lens" in last.text
+    with pytest.raises(CalibrationError, match="does not fit the calibration of synthetic lens"):
+        here(run, FitRequest(pair[0], other, settings))
 
 
-def test_low_resolution_keeps_the_meaning_of_defocus(start, until, pair, settings, expected):
+def test_low_resolution_keeps_the_meaning_of_defocus(here, pair, expected):
     request = FitRequest(*pair, FitSettings(preset="preview", threads=1), reduction=2)
-    record = until(start(FUNCTION, request))[-1].result.record
+    record = here(run, request)[1].record
     assert record.all_in_focus.shape == (1, 48, 64)
     full = expected.defocus_map.reshape(48, 2, 64, 2).mean((1, 3))
     assert abs(np.median(record.defocus_map) - np.median(full)) < 0.15

@@ -54,6 +54,11 @@ class CachedCheckpoint(Checkpoint):
         except FitError as error:
             self.problem = str(error)
 
+    def remove(self) -> None:
+        """Delete the file if that is possible: the result must not be lost with it."""
+        with suppress(OSError):
+            super().remove()
+
 
 def forget_old_checkpoints(folder: Path, keep: int = MAX_CHECKPOINTS) -> None:
     """Delete all but the newest checkpoints: a full-size fit leaves some tens of megabytes."""
