@@ -174,22 +174,27 @@ def test_cancel_is_quick_and_the_widget_runs_again(bench, shoot):
     bench.finish()
 
 
-def test_pause_rests(bench, shoot):
+def test_a_second_one_is_refused_pause_rests_and_a_killed_child_is_told(bench, shoot):
+    """One after the other: each start of a calibration loads torch in a new process."""
     bench.choose(shoot, {**SOLVER, "iterations": 100_000})
     child = bench.start("pattern")
+    assert_a_second_one_is_refused(bench, child)
     bench.widget.panel.pause_button.click()
     bench.qtbot.wait(700)
     before = sum(child.cpu_times()[:2])
     bench.qtbot.wait(1000)
     assert sum(child.cpu_times()[:2]) - before < 0.05
-
-
-def test_a_killed_child(bench, shoot):
-    bench.choose(shoot, {**SOLVER, "iterations": 100_000})
-    os.kill(bench.start("pattern").pid, signal.SIGKILL)
+    os.kill(child.pid, signal.SIGKILL)
     bench.until(lambda: not bench.worker.is_running)
     assert "The calibration was ended from outside (SIGKILL)" in bench.messages[-1]
     assert bench.widget.panel.run_button.isEnabled()
+
+
+def assert_a_second_one_is_refused(bench, child):
+    bench.widget.run()
+    assert "A calibration is being made already" in bench.messages[-1]
+    assert bench.worker.pid == child.pid
+    assert not bench.widget.published_button.isEnabled()
 
 
 def test_a_capture_without_discs(bench, shoot):
@@ -201,15 +206,6 @@ def test_a_capture_without_discs(bench, shoot):
     bench.until(lambda: not bench.worker.is_running)
     assert bench.messages[-1].endswith(".")
     assert bench.widget.panel.status.text() == bench.messages[-1]
-
-
-def test_a_second_calibration_is_refused(bench, shoot):
-    bench.choose(shoot, {**SOLVER, "iterations": 100_000})
-    child = bench.start("pattern")
-    bench.widget.run()
-    assert "A calibration is being made already" in bench.messages[-1]
-    assert bench.worker.pid == child.pid
-    assert not bench.widget.published_button.isEnabled()
 
 
 def test_a_file_is_loaded(bench, calibration, tmp_path):

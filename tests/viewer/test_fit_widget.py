@@ -56,10 +56,10 @@ def test_run_gives_the_result_as_layers_in_their_place(bench, scene_capture, cal
     if hasattr(defocus_map, "colorbar"):  # napari 0.7 and newer
         assert defocus_map.colorbar.visible
     assert bench.widget.panel.run_button.isEnabled()
+    assert_a_second_run_replaces_the_layers(bench)
 
 
-def test_a_second_run_replaces_the_layers_of_the_first(bench):
-    bench.run(QUICK)
+def assert_a_second_run_replaces_the_layers(bench):
     names = bench.names
     before = bench.viewer.layers["scene MPI"].data.copy()
     bench.run(QUICK.changed(layers=6))
@@ -68,42 +68,29 @@ def test_a_second_run_replaces_the_layers_of_the_first(bench):
     assert len(before) == 4
 
 
-def test_pictures_and_losses_are_shown_while_it_runs(bench):
-    bench.start(ENDLESS, "optimise")
+def test_one_fit_is_watched_paused_cancelled_and_goes_on(bench):
+    """One after the other: each start of a fit loads torch in a new process."""
+    child = bench.start(ENDLESS, "optimise")
+    assert_pictures_and_losses_are_shown(bench)
+    assert_pause_rests_and_resume_goes_on(bench, child)
+    assert_cancel_is_quick_and_keeps_the_pictures(bench, child)
+    bench.widget.panel.run_button.click()  # the same result in the end: tests/jobs/test_fit_job.py
+    bench.until(lambda: "The fit of scene goes on where it was interrupted." in bench.messages)
+
+
+def assert_pictures_and_losses_are_shown(bench):
     bench.until(lambda: {"scene live image", "scene live defocus map"} <= set(bench.names))
     bench.until(lambda: len(bench.widget.plot.values().get("data", [])) > 3)
     image = bench.viewer.layers["scene live image"]
     before = image.data.copy()
     bench.until(lambda: not np.array_equal(image.data, before))
-    shown = bench.viewer.layers["scene left"].extent.world
-    np.testing.assert_allclose(image.extent.world, shown, atol=1.0)
+    left = bench.viewer.layers["scene left"]
+    np.testing.assert_allclose(image.extent.world, left.extent.world, atol=1.0)
+    assert not left.visible  # the picture covers it
     bench.until(lambda: " left" in bench.widget.panel.status.text())
 
 
-def test_cancel_is_quick_and_keeps_the_pictures(bench):
-    child = bench.start(ENDLESS, "optimise")
-    bench.until(lambda: "scene live image" in bench.names)
-    begin = time.monotonic()
-    bench.qtbot.mouseClick(bench.widget.panel.cancel_button, Qt.MouseButton.LeftButton)
-    bench.until(lambda: not bench.worker.is_running)
-    assert time.monotonic() - begin < SOON_S
-    assert {"scene partial all-in-focus", "scene partial defocus map"} <= set(bench.names)
-    assert "The fit was cancelled at" in bench.messages[-1]
-    bench.until(lambda: not child.is_running())
-    assert bench.widget.panel.run_button.isEnabled()
-
-
-def test_a_cancelled_fit_goes_on_where_it_was(bench):
-    """With the same result in the end: tests/jobs/test_fit_job.py."""
-    bench.start(ENDLESS, "optimise")
-    bench.widget.panel.cancel_button.click()
-    bench.until(lambda: not bench.worker.is_running)
-    bench.widget.panel.run_button.click()
-    bench.until(lambda: "The fit of scene goes on where it was interrupted." in bench.messages)
-
-
-def test_pause_rests_and_resume_goes_on(bench):
-    child = bench.start(ENDLESS, "optimise")
+def assert_pause_rests_and_resume_goes_on(bench, child):
     bench.widget.panel.pause_button.click()
     bench.qtbot.wait(500)
     before = sum(child.cpu_times()[:2])
@@ -112,6 +99,18 @@ def test_pause_rests_and_resume_goes_on(bench):
     bench.widget.panel.pause_button.click()
     with bench.qtbot.waitSignal(bench.worker.progressed, timeout=30_000):
         pass
+
+
+def assert_cancel_is_quick_and_keeps_the_pictures(bench, child):
+    begin = time.monotonic()
+    bench.qtbot.mouseClick(bench.widget.panel.cancel_button, Qt.MouseButton.LeftButton)
+    bench.until(lambda: not bench.worker.is_running)
+    assert time.monotonic() - begin < SOON_S
+    assert {"scene partial all-in-focus", "scene partial defocus map"} <= set(bench.names)
+    assert bench.viewer.layers["scene left"].visible
+    assert "The fit was cancelled at" in bench.messages[-1]
+    bench.until(lambda: not child.is_running())
+    assert bench.widget.panel.run_button.isEnabled()
 
 
 def test_quick_look_at_low_resolution(bench):

@@ -14,6 +14,7 @@ from napari_dpdeblur.viewer import find
 from napari_dpdeblur.viewer.fit_controls import FitControls
 from napari_dpdeblur.viewer.fit_estimate import learn_speed
 from napari_dpdeblur.viewer.fit_previews import LivePreviews, outcome_layers
+from napari_dpdeblur.viewer.later import later
 from napari_dpdeblur.viewer.layers import ALL_IN_FOCUS, info
 from napari_dpdeblur.viewer.piecewise import Piecewise
 from napari_dpdeblur.viewer.worker import Worker
@@ -33,6 +34,7 @@ class FitWidget(FitControls):
         self._previews: LivePreviews | None = None
         self._capture_group = ""
         self._group = ""
+        self._removed: list[str] = []
         self._piecewise = Piecewise(self)
         self.panel.run_clicked.connect(self.run)
         self._follow_worker()
@@ -142,4 +144,11 @@ class FitWidget(FitControls):
         known = info(event.value)
         is_source = known.get("group") == self._capture_group and "capture" in known
         if is_source and self.panel.worker.is_running:
-            show_info(f"{event.value.name} was removed; the fit goes on with a copy of it.")
+            self._removed.append(event.value.name)
+            later(self._say_removed)  # of all in one sentence
+
+    def _say_removed(self) -> None:
+        names, self._removed = self._removed, []
+        if names and self.panel.worker.is_running:
+            text = " and ".join(names) + (" was" if len(names) == 1 else " were")
+            show_info(f"{text} removed; the fit goes on with a copy.")
