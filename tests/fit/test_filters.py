@@ -3,6 +3,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 import torch
+from skimage.restoration import denoise_tv_chambolle
 
 from napari_dpdeblur.fit.filters import (
     GuidedFilter,
@@ -10,6 +11,7 @@ from napari_dpdeblur.fit.filters import (
     guided_median,
     largest_around,
     smallest_around,
+    total_variation_filter,
 )
 from napari_dpdeblur.fit.finish import BILATERAL_SIGMA_PX, bilateral_filter
 
@@ -77,3 +79,21 @@ def test_the_bilateral_filter_in_strips_is_that_of_the_whole_image() -> None:
     whole = [cv2.bilateralFilter(plane, -1, 0.2, BILATERAL_SIGMA_PX) for plane in image]
     np.testing.assert_allclose(found, np.stack(whole), atol=1e-6)
     assert len(calls) == 3
+
+
+def test_the_total_variation_filter_is_the_one_of_scikit_image() -> None:
+    image = torch.rand(1, 30, 40, dtype=torch.float64)
+    found = total_variation_filter(image, 0.1, steps=39)  # its first step does nothing
+    expected = denoise_tv_chambolle(image[0].numpy(), 0.1, eps=0, max_num_iter=40)
+    np.testing.assert_allclose(found[0].numpy(), expected, atol=1e-12)
+
+
+def test_the_total_variation_filter_takes_ripples_and_leaves_edges() -> None:
+    edge = torch.zeros(3, 40, 64)
+    edge[..., 32:] = 1
+    ripples = 0.02 * torch.sin(torch.arange(64) * 0.8)
+    found = total_variation_filter(edge + ripples, 0.05)
+    flat = found[..., 8:24] - found[..., 8:24].mean()
+    assert float(flat.abs().max()) < 0.005
+    assert float((found[..., 34:] - found[..., :30].mean()).mean()) > 0.9
+    torch.testing.assert_close(found.mean((-2, -1)), (edge + ripples).mean((-2, -1)))

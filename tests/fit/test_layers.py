@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from napari_dpdeblur.fit import layers
 from napari_dpdeblur.fit.layers import (
     alpha_of_transmittance,
     layer_shapes,
@@ -48,11 +49,25 @@ def test_alpha_and_transmittance_belong_together() -> None:
 
 def test_layers_show_the_map(stepped_map: Tensor) -> None:
     shapes = layer_shapes(stepped_map, SCALES, (6, 6))
-    transmittance = shapes.transmittance()
-    torch.testing.assert_close(transmittance.sum(0), torch.ones_like(transmittance[0]))
-    torch.testing.assert_close((transmittance[:, 0] * SCALES[:, None, None]).sum(0), stepped_map)
+    torch.testing.assert_close(shapes.defocus_map(SCALES), stepped_map)
+    torch.testing.assert_close(
+        shapes.defocus_map(torch.ones_like(SCALES)), torch.ones(40, 60).double()
+    )
     assert torch.all(shapes.alpha[0] == 1)
     assert 0 <= float(shapes.alpha.min()) <= float(shapes.alpha.max()) <= 1
+
+
+def test_layers_are_the_same_in_strips(
+    stepped_map: Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = layer_shapes(stepped_map, SCALES, (6, 6))
+    looks: list[None] = []
+    monkeypatch.setattr(layers, "STRIP_PIXELS", 7 * 60)
+    strips = layer_shapes(stepped_map, SCALES, (6, 6), lambda: looks.append(None))
+    assert len(looks) == 6
+    for name in ("visible", "hidden", "background"):
+        assert torch.equal(getattr(strips, name), getattr(whole, name))
+    assert torch.equal(strips.defocus_map(SCALES), whole.defocus_map(SCALES))
 
 
 def test_what_is_hidden_is_never_visible(stepped_map: Tensor) -> None:

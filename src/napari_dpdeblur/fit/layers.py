@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +12,7 @@ from torch.nn.functional import avg_pool2d, interpolate, pad
 from napari_dpdeblur.fit.filters import largest_around
 from napari_dpdeblur.optics.mpi import visibility
 
+STRIP_PIXELS = 500_000  # computed between two looks at whether to go on
 HIDDEN_STEP = 1.5  # layers between two surfaces that make one of them hide the other
 
 
@@ -47,25 +49,57 @@ class LayerShapes:
         """Alpha of the multiplane image: (L, 1, h, w)."""
         return self.visible + self.hidden
 
-    def transmittance(self) -> Tensor:
-        """Share of each layer in each pixel: (L, 1, h, w); what is hidden has none."""
-        alpha = self.alpha
-        return alpha * visibility(alpha)
+    def defocus_map(self, scales: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
+        """Composite of the layers' scales (h, w); what is hidden has no share in it."""
+        composite = torch.empty_like(self.background[0])
+        for rows in _strips(composite):
+            alpha = (self.visible[..., rows, :] + self.hidden[..., rows, :])[:, 0]
+            shares = alpha * visibility(alpha)
+            composite[rows] = (shares * scales[:, None, None]).sum(0)
+            check()
+        return composite
 
-    def color(self, image: Tensor) -> Tensor:
+    def color(self, image: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
         """Colours of the layers (L, C, h, w): the image where it is seen, what is behind else."""
         behind = picture_behind(image, self.background)
-        seen = (self.visible > 0).to(image.dtype)
-        return behind + seen * (image - behind)
+        color = image.new_empty(len(self.visible), *image.shape)
+        for layer, visible in zip(color, self.visible, strict=True):
+            torch.where(visible > 0, image, behind, out=layer)
+            check()
+        return color
 
 
-def layer_shapes(defocus_map: Tensor, scales: Tensor, reach_px: tuple[int, int]) -> LayerShapes:
+def _strips(values: Tensor) -> Iterator[slice]:
+    """Rows of a map (h, w) that are soon computed."""
+    height, width = values.shape
+    step = max(STRIP_PIXELS // width, 1)
+    return (slice(top, min(top + step, height)) for top in range(0, height, step))
+
+
+def layer_shapes(
+    defocus_map: Tensor,
+    scales: Tensor,
+    reach_px: tuple[int, int],
+    check: Callable[[], None] = lambda: None,
+) -> LayerShapes:
     """Layers of a surface, continued by ``reach_px`` (rows, cols) behind its nearer parts.
 
     A blurred edge lets light past from behind it; without a continuation it would come from
     nowhere.
     """
     farthest = largest_around(defocus_map, reach_px)
+    layers = (len(scales), 1, *defocus_map.shape)
+    visible, hidden = defocus_map.new_empty(layers), defocus_map.new_empty(layers)
+    background = defocus_map.new_empty(1, *defocus_map.shape)
+    for rows in _strips(defocus_map):
+        strip = _shapes_of_rows(defocus_map[rows], farthest[rows], scales)
+        visible[..., rows, :], hidden[..., rows, :] = strip.visible, strip.hidden
+        background[:, rows] = strip.background
+        check()
+    return LayerShapes(visible, hidden, background)
+
+
+def _shapes_of_rows(defocus_map: Tensor, farthest: Tensor, scales: Tensor) -> LayerShapes:
     step = scales[0] - scales[1]
     occludes = (farthest - defocus_map) > HIDDEN_STEP * step
     weights = layer_weights(defocus_map, scales)

@@ -36,6 +36,7 @@ SHARES = {
         "start": 5.0,
         "edges": 6.0,
         "deblur": 12.0,
+        "detail": 14.0,
         "image": 56.0,
     },
     "paper": {"evidence": 0.5, "defocus map": 0.5, "optimise": 99.0},

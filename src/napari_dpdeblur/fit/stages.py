@@ -20,7 +20,7 @@ from napari_dpdeblur.fit.layers import LayerShapes, layer_shapes
 from napari_dpdeblur.fit.outlines import OutlineCare, outline_care
 from napari_dpdeblur.fit.problem import FitProblem
 from napari_dpdeblur.fit.settings import Weights
-from napari_dpdeblur.fit.wiener import wiener_images
+from napari_dpdeblur.fit.wiener import Expectation, wiener_images
 
 Returned = TypeVar("Returned")
 
@@ -91,29 +91,36 @@ def layer_scales(job: Job, search: DefocusSearch) -> Tensor:
 
 
 def closed_form_image(
-    job: Job, stage: str, problem: FitProblem, defocus_map: Tensor
+    job: Job,
+    stage: str,
+    problem: FitProblem,
+    defocus_map: Tensor,
+    expected: Expectation | None = None,
 ) -> Generator[FitEvent, None, Tensor]:
     """The Wiener image (C, h, w) of a map, on the grid of the given problem."""
     scales = closed_form.search_scales(problem, WIENER_SCALES)
     on_grid = closed_form.on_grid_of(problem, defocus_map)
     image = torch.zeros_like(problem.views[0])
-    images = wiener_images(problem, on_grid, scales, _image_smoothness(job), job.control.check)
+    strength, check = _image_smoothness(job), job.control.check
+    images = wiener_images(problem, on_grid, scales, strength, check, expected)
     for step, image in enumerate(images, start=1):
         yield job.event(stage, step, WIENER_SCALES, image=image)
     job.clock.end_stage(stage)
     return image.clamp_min(0)
 
 
-def _careful_image(job: Job, stage: str, care: OutlineCare) -> Generator[FitEvent, None, Tensor]:
+def _careful_image(
+    job: Job, stage: str, care: OutlineCare, expected: Expectation | None = None
+) -> Generator[FitEvent, None, Tensor]:
     """The Wiener image at full resolution, without rims along outlines."""
     problem = job.problem
-    image = yield from closed_form_image(job, stage, problem, care.defocus_map)
+    image = yield from closed_form_image(job, stage, problem, care.defocus_map, expected)
     return care.limited(image, problem.views.mean(0), problem.pixel_pitch)
 
 
 def _shapes(job: Job, defocus_map: Tensor, scales: Tensor) -> LayerShapes:
     rows, cols = (max(OCCLUSION_REACH_PX // pitch, 1) for pitch in job.problem.pixel_pitch)
-    return layer_shapes(defocus_map, scales, (rows, cols))
+    return layer_shapes(defocus_map, scales, (rows, cols), job.control.check)
 
 
 def preview(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, Solution]:
@@ -129,17 +136,32 @@ def standard(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, Solut
     """The closed form, a map with sharp edges, then the occlusion-aware renderer."""
     search = yield from _with_sharp_edges(job, search)
     scales = layer_scales(job, search)
-    shapes = _shapes(job, closed_form.on_grid_of(job.problem, search.defocus_map), scales)
+    surfaces = closed_form.on_grid_of(job.problem, search.defocus_map)
     care = outline_care(job.problem, search.defocus_map, job.control.check)
-    start = job.state.tensors.get("start")
-    if start is None:
-        start = yield from _careful_image(job, "deblur", care)
-        job.save("deblur", 1, start=start)
+    start = yield from _detailed_image(job, care, surfaces)
+    shapes = _shapes(job, surfaces, scales)
     image = start
     if job.settings.weights.data:
         rendered = yield from _rendered_image(job, start, shapes, scales)
         image = start + RELAXATION * (1 - care.care) * (rendered - start)
     return _solution(job, image, shapes, scales, search)
+
+
+def _detailed_image(
+    job: Job, care: OutlineCare, surfaces: Tensor
+) -> Generator[FitEvent, None, Tensor]:
+    """The Wiener image, then once more with that as the expectation: "deblur" and "detail"."""
+    saved = job.state.tensors
+    if job.done("detail"):
+        return saved["start"]
+    start = saved.get("start")
+    if start is None:
+        start = yield from _careful_image(job, "deblur", care)
+        job.save("deblur", 1, start=start)
+    expected = Expectation.of(start, surfaces, job.control.check)
+    start = yield from _careful_image(job, "detail", care, expected)
+    job.save("detail", 1, start=start)
+    return start
 
 
 def _with_sharp_edges(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, DefocusSearch]:
@@ -201,11 +223,11 @@ def _solution(
     job: Job, image: Tensor, shapes: LayerShapes, scales: Tensor, search: DefocusSearch
 ) -> Solution:
     image = image.clamp_min(0)
-    transmittance = shapes.transmittance()
+    check = job.control.check
     return Solution(
         image,
-        (transmittance[:, 0] * scales[:, None, None]).sum(0),
-        shapes.color(image),
+        shapes.defocus_map(scales, check),
+        shapes.color(image, check),
         shapes.alpha,
         scales,
         closed_form.on_grid_of(job.problem, search.confidence),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from napari_dpdeblur.fit.layers import layer_weights
+from napari_dpdeblur.fit.filters import total_variation_filter
+from napari_dpdeblur.fit.layers import layer_weights, picture_behind
 from napari_dpdeblur.fit.problem import FitProblem
 from napari_dpdeblur.optics import KernelGrid, TileWindows
 
@@ -17,6 +19,39 @@ BLEND_PX = 16
 TILES_AT_ONCE = 8
 EXTRA_REACH_PX = 32  # an inverse filter is longer than the filter
 
+EXPECTED_FLOOR = 1.2  # noise to signal with an expected image, against that without one
+EXPECTED_SHARE = 0.7  # how far the expected image is believed
+EXPECTED_VARIATION = 0.05  # strength of the smoothing that makes an image an expectation
+SAME_SURFACE = 0.6  # defocus difference from which on a surface does not belong to another one
+SURFACE_BLEND = 0.1
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What a first image and its map say about the picture before it is deconvolved again.
+
+    ``image`` (C, h, w) stands in for the frequencies that the lens has swallowed, so that edges
+    are complete. ``surfaces`` (h, w) is the defocus of what is seen: what lies far before or
+    behind a surface is taken out of the views before that surface is deconvolved, because an
+    outline with another blur would make ripples there.
+    """
+
+    image: Tensor
+    surfaces: Tensor
+
+    @classmethod
+    def of(cls, image: Tensor, surfaces: Tensor, check: Callable[[], None]) -> Expectation:
+        """Keep the edges of a first image (C, h, w), not its ripples and its noise."""
+        smooth = total_variation_filter(image, EXPECTED_VARIATION, check=check)
+        return cls(EXPECTED_SHARE * smooth, surfaces)
+
+    def views_of_surface(self, views: Tensor, scale: float) -> Tensor:
+        """The views (V, C, h, w), with other surfaces replaced by what lies around them."""
+        distance = (self.surfaces - scale).abs()
+        own = ((SAME_SURFACE - distance) / SURFACE_BLEND).clamp(0, 1)[None]
+        surely = (own > 0.5).to(views.dtype)
+        return torch.stack([picture_behind(v, surely).lerp_(v, own) for v in views])
+
 
 def wiener_images(
     problem: FitProblem,
@@ -24,25 +59,46 @@ def wiener_images(
     scales: Tensor,
     smoothness: float = 1.0,
     check: Callable[[], None] = lambda: None,
+    expected: Expectation | None = None,
 ) -> Iterator[Tensor]:
     """Deconvolve at each scale (supplement, Eq. 13) and interpolate between scales.
 
     Yields the image (C, h, w) as it grows; the last one is complete.
     ``defocus_map`` (h, w) is on the grid of the views, ``scales`` (S,) fall evenly.
-    ``smoothness`` is the strength of the prior that keeps noise from being amplified; ``check``
-    is called between groups of tiles.
+    ``smoothness`` is the strength of the prior that keeps noise from being amplified; its mean is
+    zero, or what is ``expected``. ``check`` is called between groups of tiles.
     """
     image = torch.zeros_like(problem.views[0])
     weights = layer_weights(defocus_map, scales)
     floor = max(smoothness * NOISE_TO_SIGNAL, SMALLEST_FLOOR)
     for scale, weight in zip(scales, weights, strict=True):
         if bool(weight.any()):
-            image += weight * _deconvolved(problem, float(scale), floor, check)
+            image += weight * _surface(problem, float(scale), floor, expected, check)
         yield image
 
 
+def _surface(
+    problem: FitProblem,
+    scale: float,
+    floor: float,
+    expected: Expectation | None,
+    check: Callable[[], None],
+) -> Tensor:
+    """The image (C, h, w) of what has this defocus."""
+    if expected is None:
+        return _deconvolved(problem, scale, floor, None, check)
+    views = expected.views_of_surface(problem.views, scale)
+    check()
+    own = replace(problem, views=views)
+    return _deconvolved(own, scale, EXPECTED_FLOOR * floor, expected.image, check)
+
+
 def _deconvolved(
-    problem: FitProblem, scale: float, noise_to_signal: float, check: Callable[[], None]
+    problem: FitProblem,
+    scale: float,
+    noise_to_signal: float,
+    expected: Tensor | None,
+    check: Callable[[], None],
 ) -> Tensor:
     """The image (C, h, w) if all of it had this defocus."""
     views = problem.views
@@ -50,21 +106,29 @@ def _deconvolved(
     height, width = (size // 2 + EXTRA_REACH_PX for size in grid.size_px)
     windows = TileWindows.of(problem.layout, (height, width), BLEND_PX, views)
     padded = [windows.pad(view) for view in views]
+    padded_expected = None if expected is None else windows.pad(expected)
     out = torch.zeros_like(views[0])
     for start in range(0, len(windows.tiles), TILES_AT_ONCE):
         part = windows.restricted(windows.tiles[start : start + TILES_AT_ONCE])
         tiles = grid.kernels[start : start + TILES_AT_ONCE]
         spectrum = KernelGrid(tiles, len(tiles), 1).spectrum(part.fft_px)
         left, right = (torch.fft.rfft2(part.cut(view)) for view in padded)
-        sharp = _two_view_wiener(left, right, spectrum, noise_to_signal)
+        mean = None if padded_expected is None else torch.fft.rfft2(part.cut(padded_expected))
+        sharp = _two_view_wiener(left, right, spectrum, noise_to_signal, mean)
         part.scatter(torch.fft.irfft2(sharp, s=part.fft_px), out)
         check()
     return out
 
 
-def _two_view_wiener(left: Tensor, right: Tensor, spectrum: Tensor, floor: float) -> Tensor:
-    """Spectra (P, C, n, m) of the sharp windows from those of both views."""
-    power = spectrum.abs().square().sum(1, keepdim=True) + floor
-    # the mean is known exactly, it needs no regularisation
-    power[..., 0, 0] -= floor
-    return (spectrum[:, :1].conj() * left + spectrum[:, 1:].conj() * right) / power
+def _two_view_wiener(
+    left: Tensor, right: Tensor, spectrum: Tensor, floor: float, mean: Tensor | None
+) -> Tensor:
+    """Spectra (P, C, n, m) of the sharp windows from those of both views and the prior's mean."""
+    power = spectrum.abs().square().sum(1, keepdim=True)
+    # the mean intensity is known exactly, it needs no regularisation
+    prior = torch.full_like(power, floor)
+    prior[..., 0, 0] = 0
+    sharp = spectrum[:, :1].conj() * left + spectrum[:, 1:].conj() * right
+    if mean is not None:
+        sharp += prior * mean
+    return sharp / power.add_(prior)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from napari_dpdeblur.fit.closed_form import search_scales
+from napari_dpdeblur.fit.problem import FitProblem, pose_problem
+from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.fit.wiener import Expectation, wiener_images
+from napari_dpdeblur.optics import TiledBlur
+
+SHAPE = (96, 128)
+PLANE = torch.full(SHAPE, 0.8)
+
+
+def nothing() -> None:
+    pass
+
+
+@pytest.fixture
+def problem(simulated: Callable[..., Any]) -> FitProblem:
+    known = simulated(*SHAPE)
+    return pose_problem(known.capture, known.calibration, FitSettings(), torch.device("cpu"))
+
+
+def seen(problem: FitProblem, sharp: Tensor) -> FitProblem:
+    """What the lens makes of a sharp plane (1, h, w)."""
+    blur = TiledBlur([problem.kernels.scaled(0.8)], problem.layout, blend_px=16)
+    return replace(problem, views=blur(sharp[None])[0])
+
+
+def deblurred(problem: FitProblem, expected: Expectation | None = None) -> Tensor:
+    scales = search_scales(problem, 16)
+    *_, image = wiener_images(problem, PLANE, scales, 1.0, nothing, expected)
+    return image
+
+
+def test_the_expected_image_completes_edges(problem: FitProblem) -> None:
+    sharp = torch.full((1, *SHAPE), 0.4)
+    sharp[:, 30:60, 40:90] = 1
+    problem = seen(problem, sharp)
+    first = deblurred(problem)
+    again = deblurred(problem, Expectation.of(first, PLANE, nothing))
+    captured, once, twice = (
+        float((image - sharp)[..., 8:-8, 8:-8].square().mean())
+        for image in (problem.views.mean(0), first, again)
+    )
+    assert once < 0.5 * captured
+    assert twice < 0.9 * once
+
+
+def test_a_surface_is_deblurred_without_what_lies_far_before_it(problem: FitProblem) -> None:
+    surfaces = PLANE.clone()
+    surfaces[40:60, 40:80] = 0.1
+    views = torch.full((2, 1, *SHAPE), 0.4)
+    views[..., 40:60, 40:80] = 2.0
+    expected = Expectation(views[0], surfaces)
+    torch.testing.assert_close(expected.views_of_surface(views, 0.8), torch.full_like(views, 0.4))
+    near = expected.views_of_surface(views, 0.1)
+    assert torch.equal(near[..., 40:60, 40:80], views[..., 40:60, 40:80])
+    assert float(near.min()) > 1.9
+
+
+def test_neighbouring_surfaces_stay_together(problem: FitProblem) -> None:
+    surfaces = PLANE + 0.3 * torch.rand(SHAPE)
+    views = torch.rand(2, 1, *SHAPE)
+    assert torch.equal(Expectation(views[0], surfaces).views_of_surface(views, 0.8), views)
