@@ -48,6 +48,8 @@ def test_run_gives_the_result_as_layers_in_their_place(bench, scene_capture, cal
     left = bench.viewer.layers["scene left"]
     np.testing.assert_allclose(image.extent.world, left.extent.world, atol=0.6)
     assert image.visible
+    assert left.visible  # again, after the pictures of the fit
+    assert not bench.viewer.layers["scene defocus map"].visible
     assert not bench.viewer.layers["scene MPI"].visible
     assert bench.viewer.layers.selection.active is image
     assert list(find.runs(bench.viewer)) == ["scene"]
