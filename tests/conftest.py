@@ -12,10 +12,13 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DATA_VARIABLE = "DPDEBLUR_TEST_DATA"
-THREADS = "2"
+ONE_OF_SEVERAL = "PYTEST_XDIST_WORKER" in os.environ  # as `pytest -n 2` starts them
+THREADS = "1" if ONE_OF_SEVERAL else "2"
 
 # Read by OpenMP and MKL when torch and scipy are first imported.
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    if ONE_OF_SEVERAL:
+        os.environ[variable] = THREADS
     os.environ.setdefault(variable, THREADS)
 # As the command line does: threads that spin while they wait slow each other down.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -54,13 +57,30 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         pluginmanager.set_blocked("pytest-qt")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out long tests unless they were asked for."""
+    """Leave out long tests unless they were asked for; share the work between processes."""
+    if ONE_OF_SEVERAL:
+        _share(items)
     if config.getoption("--run-slow"):
         return
     for item in items:
         if "slow" in item.keywords:
             item.add_marker(pytest.mark.skip(reason="takes minutes: ask for it with --run-slow"))
+
+
+def _share(items: list[pytest.Item]) -> None:
+    """One process for all windows, which may take the focus from each other, and for fixtures.
+
+    What takes longest comes first, so that the others can fill the rest of the time.
+    """
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_part(item)))
+    items.sort(key=lambda item: _part(item) != "viewer")
+
+
+def _part(item: pytest.Item) -> str:
+    return item.path.relative_to(REPOSITORY / "tests").parts[0]
 
 
 if QT_PROBLEM is not None:
