@@ -14,7 +14,7 @@ from napari_dpdeblur.fit.control import FitControl
 from napari_dpdeblur.jobs.messages import ENDS, Job, Message
 from napari_dpdeblur.jobs.process import JobProcess
 
-PATIENCE_S = 60
+PATIENCE_S = 240  # on a machine with much else to do
 JobFunction = Callable[[Any, FitControl], Generator[Message, None, Any]]
 
 
