@@ -56,7 +56,10 @@ class LivePreviews:
     def keep(self) -> list[str]:
         """Leave the last pictures as partial result; the names of their layers."""
         for kind in list(self._newest):
-            (self._change if kind in self._shown else self._add)(kind)
+            if kind in self._shown:
+                self._change(kind)
+            elif not self._shown:  # a new layer takes time, and whoever cancels waits
+                self._add(kind)
         present = self._present()
         self._end()
         for kind, layer in present.items():
