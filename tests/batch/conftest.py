@@ -1,4 +1,4 @@
-"""Twenty small captures, their calibration, and a real cluster of two processes."""
+"""Small captures, their calibration, and a real cluster of two processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from napari_dpdeblur.capture.synthetic import render_capture, synthetic_scene
 from napari_dpdeblur.fit.settings import FitSettings
 
 SIZE = (48, 64)
-COUNT = 20
+# Few captures in the suite, as many as promised with --run-slow.
+FEW, MANY = 8, 20
 
 
 @pytest.fixture(scope="session")
@@ -27,9 +28,15 @@ def calibration_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def count(pytestconfig: pytest.Config) -> int:
+    """How many captures there are."""
+    return MANY if pytestconfig.getoption("--run-slow") else FEW
+
+
+@pytest.fixture(scope="session")
+def captures(tmp_path_factory: pytest.TempPathFactory, count: int) -> Path:
     folder = tmp_path_factory.mktemp("captures")
-    for seed in range(COUNT):
+    for seed in range(count):
         capture = render_capture(synthetic_scene(*SIZE, seed=seed), pixel_aspect=2, seed=seed)
         write_pgm_pair(folder, f"scene{seed:02d}", *capture.raw[:, 0])
     return folder

@@ -27,8 +27,6 @@ from napari_dpdeblur.fit.settings import FitSettings
 from napari_dpdeblur.results import write_run
 from napari_dpdeblur.results.fit_record import record_of
 
-# Few captures in the suite, as many as promised with --run-slow.
-COUNTS = (8, pytest.param(20, marks=pytest.mark.slow))
 SAME_FILES = ("all_in_focus.tif", "defocus_map.tif", "confidence.tif", "mpi.tif", "preview.png")
 
 
@@ -48,17 +46,8 @@ def single_fits(
     return folder
 
 
-def first(captures: Path, count: int, folder: Path) -> Path:
-    """A folder with the first so many captures."""
-    folder.mkdir()
-    for files in find_captures(captures)[:count]:
-        for path in files:
-            shutil.copy(path, folder)
-    return folder
-
-
-def assert_same_results(output: Path, single_fits: Path, count: int = 20) -> None:
-    for expected in sorted(single_fits.iterdir())[:count]:
+def assert_same_results(output: Path, single_fits: Path) -> None:
+    for expected in sorted(single_fits.iterdir()):
         for name in SAME_FILES:
             found = (output / expected.name / name).read_bytes()
             assert found == (expected / name).read_bytes(), f"{expected.name}/{name}"
@@ -71,18 +60,18 @@ def test_bit_equal_to_single_fits_and_nothing_twice(
     settings: FitSettings,
     single_fits: Path,
     tmp_path: Path,
+    count: int,
 ) -> None:
     plan = make_plan([captures], calibration_path, tmp_path, settings)
     reports: list[Report] = []
     index = run_plan(plan, client, on_report=reports.append)
-    assert len(reports) == index.count("done") == 20
+    assert len(reports) == index.count("done") == count
     assert read_index(tmp_path) == index
     assert_same_results(tmp_path, single_fits)
     assert not (tmp_path / ".checkpoints").exists()
     assert not make_plan([captures], calibration_path, tmp_path, settings).pending
 
 
-@pytest.mark.parametrize("count", COUNTS)
 def test_a_lost_worker_and_a_bad_capture_stop_nobody(
     client: Any,
     captures: Path,
@@ -93,7 +82,7 @@ def test_a_lost_worker_and_a_bad_capture_stop_nobody(
     count: int,
 ) -> None:
     """A report is the moment to kill a worker that is in the middle of its next capture."""
-    given = first(captures, count, tmp_path / "given")
+    given = shutil.copytree(captures, tmp_path / "given")
     for side in ("left", "right"):
         (given / f"bad_{side}.pgm").write_bytes(b"P5 8 8 65535 too short")
     plan = make_plan([given], calibration_path, tmp_path / "out", settings)
@@ -109,7 +98,7 @@ def test_a_lost_worker_and_a_bad_capture_stop_nobody(
     assert index.count("done") == count
     assert [e.name for e in index.captures if e.status == "failed"] == ["bad"]
     assert "bad_left.pgm is truncated" in next(e.message for e in index.captures if e.message)
-    assert_same_results(tmp_path / "out", single_fits, count)
+    assert_same_results(tmp_path / "out", single_fits)
 
 
 def command_of(captures: Path, calibration_path: Path, output: Path, *options: str) -> list[str]:
@@ -130,15 +119,14 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="interrupts like a terminal")
-@pytest.mark.parametrize("count", COUNTS)
 def test_interrupted_and_repeated(
     captures: Path, calibration_path: Path, single_fits: Path, tmp_path: Path, count: int
 ) -> None:
     # A job in the background of a shell ignores interrupts, and so would its children.
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     program = heard + "import sys; from napari_dpdeblur.cli import main; sys.exit(main())"
-    given, output = first(captures, count, tmp_path / "given"), tmp_path / "out"
-    arguments = command_of(given, calibration_path, output, "--workers", "2", "--json")
+    output = tmp_path / "out"
+    arguments = command_of(captures, calibration_path, output, "--workers", "2", "--json")
     settings = tmp_path / "settings.yaml"
     settings.write_text("threads: 1\ndevice: cpu\n")
     command = [sys.executable, "-c", program, *arguments, "--settings", str(settings)]
@@ -150,14 +138,15 @@ def test_interrupted_and_repeated(
     assert errors.decode().strip().splitlines()[-1] == "napari-dpdeblur: interrupted"
     before = finished(output)
     assert 2 <= len(before) < count
-    assert read_index(output).count("waiting") <= count - len(before) + 2
+    # On a busy machine runs may be finished whose reports have not been read; never the reverse.
+    assert read_index(output).count("done") <= len(before)
     done = subprocess.run(command, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     assert f'"computed": {count - len(before)}' in done.stdout.decode()
     after = finished(output)
     assert len(after) == count
     assert {name: after[name] for name in before} == before, "nothing was computed twice"
-    assert_same_results(output, single_fits, count)
+    assert_same_results(output, single_fits)
 
 
 def test_a_scheduler_at_an_address(
