@@ -6,8 +6,6 @@ In Python: `open`, `load_calibration`, `fit`, then `show` and `save` of the resu
 Names are imported on first use: importing this package loads neither torch nor napari nor Qt.
 """
 
-from importlib import import_module
-
 from napari_dpdeblur._version import __version__
 from napari_dpdeblur.errors import DpDeblurError
 
@@ -50,6 +48,8 @@ if not TYPE_CHECKING:  # to a type checker every name would exist
     def __getattr__(name):
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
         if name == "fit":  # the package of this name, which can be called
             return import_module(f"{__name__}.fit")
         return getattr(import_module(f"{__name__}.api"), name)
