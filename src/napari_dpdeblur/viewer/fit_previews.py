@@ -13,7 +13,7 @@ from napari_dpdeblur.jobs.fit_job import Box, FitOutcome
 from napari_dpdeblur.jobs.messages import FloatArray, Progress
 from napari_dpdeblur.viewer import find, layers
 from napari_dpdeblur.viewer.covered import Covered
-from napari_dpdeblur.viewer.later import later
+from napari_dpdeblur.viewer.later import when_drawn
 from napari_dpdeblur.viewer.layers import LayerData, info
 from napari_dpdeblur.viewer.piecewise import Piecewise
 from napari_dpdeblur.viewer.show import decorate, put_layers
@@ -49,7 +49,7 @@ class LivePreviews:
         for kind, picture in ((LIVE_MAP, event.defocus_map), (LIVE_IMAGE, event.all_in_focus)):
             if picture is not None:
                 self._newest[kind] = picture
-        is_time = time.monotonic() >= self._next_s and not self._piecewise.is_busy
+        is_time = time.perf_counter() >= self._next_s and not self._piecewise.is_busy
         if is_time and self._newest and self._place is not None:
             self._show_newest()
 
@@ -93,17 +93,16 @@ class LivePreviews:
         return {k: layer for k, layer in self._shown.items() if layer in self._viewer.layers}
 
     def _show_newest(self) -> None:
-        begin = time.monotonic()
+        begin = time.perf_counter()
         missing = [kind for kind in FINAL if kind in self._newest and kind not in self._shown]
         for kind in [kind for kind in self._newest if kind in self._shown]:
             self._change(kind)
         if missing:
             self._piecewise.do([partial(self._add, missing[-1])])
-        later(lambda: self._rest_since(begin))
+        when_drawn(self._rest_after, begin)
 
-    def _rest_since(self, begin: float) -> None:
-        end = time.monotonic()
-        self._next_s = end + (end - begin) / MAX_SHARE
+    def _rest_after(self, seconds: float) -> None:
+        self._next_s = time.perf_counter() + seconds / MAX_SHARE
 
     def _add(self, kind: str) -> None:
         if kind in self._newest and kind not in self._shown:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 from qtpy.compat import isalive
 from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import QDoubleSpinBox, QHBoxLayout, QSlider, QWidget
 
-from napari_dpdeblur.viewer.later import later
+from napari_dpdeblur.viewer.later import when_drawn
 
 STEPS = 100  # per unit
 SINGLE_STEP, PAGE_STEP = 2, 20  # of a key
@@ -64,16 +62,15 @@ class ValueSlider(QWidget):
         self.slider.setValue(round(value * STEPS))
         self.slider.blockSignals(False)
         if not self._resting.isActive():
-            begin = time.perf_counter()
-            later(lambda: self._rest_since(begin))
+            when_drawn(self._rest_after)
         self.valueChanged.emit(value)
 
     def _draw(self) -> None:
         self.setUpdatesEnabled(True)
 
-    def _rest_since(self, begin: float) -> None:
+    def _rest_after(self, drawing_s: float) -> None:
         """Leave changes undrawn for a while."""
-        rest_s = min(REST * (time.perf_counter() - begin), MAX_REST_S)
+        rest_s = min(REST * drawing_s, MAX_REST_S)
         if isalive(self) and not self._resting.isActive() and rest_s > MIN_REST_S:
             self.setUpdatesEnabled(False)
             self._resting.start(round(1000 * rest_s))

@@ -21,7 +21,7 @@ from napari_dpdeblur.viewer.find import layer_of
 from napari_dpdeblur.viewer.inspect_source import MpiSource
 from napari_dpdeblur.viewer.inspect_stage import REFOCUSED
 from napari_dpdeblur.viewer.inspect_thread import LatestWorker, Superseder
-from napari_dpdeblur.viewer.later import later
+from napari_dpdeblur.viewer.later import when_drawn
 from napari_dpdeblur.viewer.layers import LayerData, picture_layer
 from napari_dpdeblur.viewer.show import put_layers
 
@@ -191,7 +191,7 @@ class RefocusView(QObject):
         elif len(results) == 1:
             self._swing.stop()
         self.shown.emit(self.picture)
-        later(lambda: self._adapt(results[-1][0]))
+        when_drawn(lambda _: self._adapt(results[-1][0]))
 
     def _swing_on(self) -> None:
         """The next frame to and fro: 0, 1, 2, 1, 0, ..."""
