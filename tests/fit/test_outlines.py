@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from napari_dpdeblur.fit.outlines import OutlineCare, lower_envelope, outline_care
+from napari_dpdeblur.fit.outlines import RANGE_PX, OutlineCare, lower_envelope, outline_care
 from napari_dpdeblur.fit.problem import FitProblem, pose_problem
 from napari_dpdeblur.fit.settings import FitSettings
 
@@ -54,5 +54,5 @@ def test_the_image_stays_within_the_captured_range_where_care_is_needed() -> Non
     care = torch.zeros(40, 40)
     care[:, :20] = 1
     found = OutlineCare(torch.ones(40, 40), care).limited(image, captured, (1, 1))
-    assert float(found[..., :20].min()) >= 0.5
-    assert float(found[..., 20:].max()) == 0
+    assert float(found[..., : 20 + RANGE_PX].min()) >= 0.5, "and a little beside it"
+    assert float(found[..., 20 + RANGE_PX :].max()) == 0

@@ -32,13 +32,16 @@ class OutlineCare:
     care: Tensor
 
     def limited(self, image: Tensor, captured: Tensor, pixel_pitch: tuple[int, int]) -> Tensor:
-        """The image (C, h, w), beside outlines within what was captured around."""
+        """The image (C, h, w), beside outlines within what was captured around.
+
+        A little farther than the care itself: where it ends, a line would remain.
+        """
         rows, cols = (max(RANGE_PX // pitch, 1) for pitch in pixel_pitch)
         within = torch.minimum(
             torch.maximum(image, smallest_around(captured, (rows, cols))),
             largest_around(captured, (rows, cols)),
         )
-        return image + self.care * (within - image)
+        return image + largest_around(self.care, (rows, cols)) * (within - image)
 
 
 def outline_care(
