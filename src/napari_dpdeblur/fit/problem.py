@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -97,15 +98,18 @@ def pose_problem(
     settings: FitSettings,
     device: torch.device,
     crop: Crop | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> FitProblem:
-    """Correct, check, crop and normalise a capture."""
+    """Correct, check, crop and normalise a capture; ``check`` is called between the steps."""
     prepared = torch.from_numpy(calibration.prepare(capture))
+    check()
     grid = KernelGrid.from_array(calibration.kernels, calibration.rows, calibration.cols)
     height, width = prepared.shape[-2:]
     layout = TileLayout.regular(height, width, grid.rows, grid.cols)
     if crop is not None:
         prepared, grid, layout = _cropped(prepared, grid, layout, crop)
     _check_views(prepared, capture)
+    check()
     shape = (prepared.shape[-2], prepared.shape[-1])
     # The paper computes with interpolated rows and with the kernels as they were calibrated.
     as_published = settings.preset == "paper"
@@ -113,7 +117,7 @@ def pose_problem(
     if shape[0] % row_factor or shape[0] // row_factor < layout.rows:
         row_factor = 1
     intensity_scale = MEAN_INTENSITY / float(prepared.mean())
-    views = original_rows(prepared.to(device) * intensity_scale, row_factor)
+    views = original_rows(prepared.to(device) * intensity_scale, row_factor, check)
     grid = grid.to(device=device)
     return FitProblem(
         views,
@@ -125,7 +129,7 @@ def pose_problem(
     )
 
 
-def original_rows(images: Tensor, factor: int) -> Tensor:
+def original_rows(images: Tensor, factor: int, check: Callable[[], None] = lambda: None) -> Tensor:
     """Undo the bilinear interpolation of rows: the rows whose interpolation is closest."""
     if factor == 1:
         return images
@@ -133,6 +137,7 @@ def original_rows(images: Tensor, factor: int) -> Tensor:
     for _ in range(ROW_FIT_STEPS):
         missing = images - resample(rows, (images.shape[-2], images.shape[-1]))
         rows = rows + reduce_images(missing, factor, 1)
+        check()
     return rows
 
 

@@ -58,17 +58,17 @@ def fit(
     ``crop`` is (top, left, height, width) in the calibrated field. ``control`` pauses or cancels
     from another thread, within a second; ``checkpoint`` saves the state and goes on from it.
     """
-    settings = settings or FitSettings()
+    settings, control = settings or FitSettings(), control or FitControl()
     device = resolve_device(settings.device)
     if device.type == "cpu":
         require_memory(memory_of(capture, calibration, settings, crop), capture.name)
     try:
         with _threads(settings.threads):
-            problem = pose_problem(capture, calibration, settings, device, crop)
+            problem = pose_problem(capture, calibration, settings, device, crop, control.check)
             name = signature(capture, calibration, settings, crop)
             state = checkpoint.load(name, device) if checkpoint else FitState()
             clock = Clock(SHARES[settings.preset])
-            job = Job(problem, settings, clock, control or FitControl(), name, checkpoint, state)
+            job = Job(problem, settings, clock, control, name, checkpoint, state)
             search = yield from stages.search_defocus(job, capture.name)
             solution = yield from SOLVERS[settings.preset](job, search)
             return finished(job, solution, capture, calibration, crop)

@@ -17,6 +17,7 @@ NOISE_TO_SIGNAL = 1e-2
 SMALLEST_FLOOR = 1e-6  # against a division by zero
 BLEND_PX = 16
 TILES_AT_ONCE = 8
+PIXELS_AT_ONCE = 600_000  # of large tiles fewer are taken, to look more often whether to go on
 EXTRA_REACH_PX = 32  # an inverse filter is longer than the filter
 
 EXPECTED_FLOOR = 1.2  # noise to signal with an expected image, against that without one
@@ -108,9 +109,11 @@ def _deconvolved(
     padded = [windows.pad(view) for view in views]
     padded_expected = None if expected is None else windows.pad(expected)
     out = torch.zeros_like(views[0])
-    for start in range(0, len(windows.tiles), TILES_AT_ONCE):
-        part = windows.restricted(windows.tiles[start : start + TILES_AT_ONCE])
-        tiles = grid.kernels[start : start + TILES_AT_ONCE]
+    fft_height, fft_width = windows.fft_px
+    count = min(max(PIXELS_AT_ONCE // (fft_height * fft_width), 1), TILES_AT_ONCE)
+    for start in range(0, len(windows.tiles), count):
+        part = windows.restricted(windows.tiles[start : start + count])
+        tiles = grid.kernels[start : start + count]
         spectrum = KernelGrid(tiles, len(tiles), 1).spectrum(part.fft_px)
         left, right = (torch.fft.rfft2(part.cut(view)) for view in padded)
         mean = None if padded_expected is None else torch.fft.rfft2(part.cut(padded_expected))
