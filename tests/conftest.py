@@ -80,7 +80,7 @@ def _share(items: list[pytest.Item]) -> None:
 
 
 def _part(item: pytest.Item) -> str:
-    return item.path.relative_to(REPOSITORY / "tests").parts[0]
+    return item.path.relative_to(REPOSITORY).parts[1]
 
 
 if QT_PROBLEM is not None:
