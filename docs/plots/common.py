@@ -36,9 +36,9 @@ plt.rcParams.update(
 )
 
 
-def scene(height: int = 504, width: int = 672) -> Simulation:
-    """The still life of the demo, its capture and the lens."""
-    return simulate(height, width, seed=SEED)
+def scene(height: int = 504, width: int = 672, seed: int = SEED) -> Simulation:
+    """A still life, its capture and the lens."""
+    return simulate(height, width, seed=seed)
 
 
 def lens(simulation: Simulation) -> KernelGrid:
