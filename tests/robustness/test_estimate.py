@@ -83,7 +83,8 @@ def test_the_setting_and_the_environment_limit_threads() -> None:
         "print(torch.get_num_threads()); events.close(); print(torch.get_num_threads())"
     )
     benchmarks = str(Path(__file__).resolve().parents[2] / "benchmarks")
-    environment = {**os.environ, "PYTHONPATH": benchmarks, "OMP_NUM_THREADS": "2"}
+    limits = {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
+    environment = {**os.environ, "PYTHONPATH": benchmarks, **limits}
     for threads, expected in (("None", ["2", "2"]), ("1", ["1", "2"])):
         command = [sys.executable, "-c", program.replace("THREADS", threads)]
         done = subprocess.run(command, env=environment, capture_output=True, check=True)
