@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from napari_dpdeblur.batch import make_plan, read_index
-from napari_dpdeblur.batch.cluster import local_workers, threads_each
+from napari_dpdeblur.batch.cluster import connected, local_workers, threads_each
 from napari_dpdeblur.batch.run import run_plan
 from napari_dpdeblur.batch.work import Report
 from napari_dpdeblur.calibration import load_calibration
@@ -205,3 +205,10 @@ def test_workers_follow_memory_and_cores(monkeypatch: pytest.MonkeyPatch) -> Non
     assert threads_each(settings.changed(threads=5), 3) == 5
     with pytest.raises(SettingsError, match="0 workers cannot work; give at least one"):
         local_workers(0, 1, settings, 2)
+
+
+def test_two_batches_at_once(client: Any) -> None:
+    """Warnings are errors here: a port that is taken must not be asked for."""
+    with connected("local", workers=1) as other:
+        assert other.submit(sum, [1, 2]).result() == 3
+        assert client.submit(sum, [3, 4]).result() == 7

@@ -57,7 +57,7 @@ def connected(scheduler: str, workers: int) -> Iterator[Any]:
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=None,
-                dashboard_address=None,
+                dashboard_address=":0",  # any free port: there may be another batch
                 silence_logs=level,
             ) as cluster,
             distributed.Client(cluster) as client,
