@@ -50,6 +50,8 @@ class Expectation:
         """The views (V, C, h, w), with other surfaces replaced by what lies around them."""
         distance = (self.surfaces - scale).abs()
         own = ((SAME_SURFACE - distance) / SURFACE_BLEND).clamp(0, 1)[None]
+        if bool((own == 1).all()):  # nothing to fill, as in a scene of little depth
+            return views
         surely = (own > 0.5).to(views.dtype)
         return torch.stack([picture_behind(v, surely).lerp_(v, own) for v in views])
 
