@@ -18,10 +18,10 @@ from napari_dpdeblur.fit.finish import BILATERAL_SIGMA_PX, bilateral_filter
 
 def test_box_mean() -> None:
     image = torch.rand(2, 9, 11)
-    found = box_mean(image, 2)
-    torch.testing.assert_close(found[:, 4, 5], image[:, 2:7, 3:8].mean((1, 2)))
+    found = box_mean(image, (2, 1))
+    torch.testing.assert_close(found[:, 4, 5], image[:, 2:7, 4:7].mean((1, 2)))
     constant = torch.full((1, 6, 7), 0.3)
-    torch.testing.assert_close(box_mean(constant, 3), constant)
+    torch.testing.assert_close(box_mean(constant, (3, 3)), constant)
 
 
 def test_largest_and_smallest_of_a_box() -> None:

@@ -53,6 +53,6 @@ def test_the_image_stays_within_the_captured_range_where_care_is_needed() -> Non
     image = torch.zeros(1, 40, 40)
     care = torch.zeros(40, 40)
     care[:, :20] = 1
-    found = OutlineCare(torch.ones(40, 40), care).limited(image, captured, (1, 1))
+    found = OutlineCare(torch.ones(40, 40), care).limited(image, captured, (RANGE_PX, RANGE_PX))
     assert float(found[..., : 20 + RANGE_PX].min()) >= 0.5, "and a little beside it"
     assert float(found[..., 20 + RANGE_PX :].max()) == 0

@@ -13,8 +13,8 @@ from napari_dpdeblur.optics import KernelGrid, TileLayout, TileWindows
 
 WHITENING = 5e-3  # C = sigma^2 |Phi|^2 of Eq. 4
 BLEND_PX = 8
-HIGH_PASS_PX = 4  # radius of the box whose double mean is taken off the residual
-AGGREGATION_PX = 2  # radius of the box over which squared residuals are averaged
+HIGH_PASS_PX = (4, 4)  # radius of the box whose double mean is taken off the residual
+AGGREGATION_PX = (2, 2)  # radius of the box over which squared residuals are averaged
 
 
 @dataclass(frozen=True)

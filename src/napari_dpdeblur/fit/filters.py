@@ -13,17 +13,20 @@ VARIATION_STEPS = 30
 VARIATION_STEP = 0.25  # the largest one that converges
 
 
-def box_mean(images: Tensor, radius: int) -> Tensor:
-    """Mean over (2 radius + 1)^2 pixels, edge-replicated, of the last two dimensions."""
+def box_mean(images: Tensor, radius: tuple[int, int]) -> Tensor:
+    """Mean over a box that reaches ``radius`` (rows, cols) pixels from its centre.
+
+    Images are edge-replicated.
+    """
+    rows, cols = radius
     flat = images.reshape(-1, 1, *images.shape[-2:])
-    padded = pad(flat, (radius,) * 4, mode="replicate")
-    side = 2 * radius + 1
-    rows = avg_pool2d(padded, (side, 1), stride=1)
-    return avg_pool2d(rows, (1, side), stride=1).reshape(images.shape)
+    padded = pad(flat, (cols, cols, rows, rows), mode="replicate")
+    along_y = avg_pool2d(padded, (2 * rows + 1, 1), stride=1)
+    return avg_pool2d(along_y, (1, 2 * cols + 1), stride=1).reshape(images.shape)
 
 
 def largest_around(images: Tensor, radius: tuple[int, int]) -> Tensor:
-    """Maximum over a box that reaches ``radius`` (rows, cols) pixels from its centre."""
+    """Maximum over the same box."""
     rows, cols = radius
     flat = images.reshape(-1, 1, *images.shape[-2:])
     padded = pad(flat, (cols, cols, rows, rows), mode="replicate")
@@ -67,9 +70,9 @@ class GuidedFilter:
     """He et al. 2010: what is locally linear in the guide (h, w) passes."""
 
     def __init__(self, guide: Tensor, radius: int, epsilon: float) -> None:
-        self._guide, self._radius = guide, radius
-        self._mean = box_mean(guide, radius)
-        self._variance = box_mean(guide.square(), radius) - self._mean.square() + epsilon
+        self._guide, self._radius = guide, (radius, radius)
+        self._mean = box_mean(guide, self._radius)
+        self._variance = box_mean(guide.square(), self._radius) - self._mean.square() + epsilon
 
     def __call__(self, values: Tensor) -> Tensor:
         """Filtered values (h, w)."""

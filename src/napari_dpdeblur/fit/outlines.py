@@ -31,17 +31,16 @@ class OutlineCare:
     defocus_map: Tensor
     care: Tensor
 
-    def limited(self, image: Tensor, captured: Tensor, pixel_pitch: tuple[int, int]) -> Tensor:
-        """The image (C, h, w), beside outlines within what was captured around.
+    def limited(self, image: Tensor, captured: Tensor, around: tuple[int, int]) -> Tensor:
+        """The image (C, h, w), beside outlines within what was captured ``around`` (rows, cols).
 
         A little farther than the care itself: where it ends, a line would remain.
         """
-        rows, cols = (max(RANGE_PX // pitch, 1) for pitch in pixel_pitch)
         within = torch.minimum(
-            torch.maximum(image, smallest_around(captured, (rows, cols))),
-            largest_around(captured, (rows, cols)),
+            torch.maximum(image, smallest_around(captured, around)),
+            largest_around(captured, around),
         )
-        return image + largest_around(self.care, (rows, cols)) * (within - image)
+        return image + largest_around(self.care, around) * (within - image)
 
 
 def outline_care(

@@ -49,9 +49,13 @@ class FitProblem:
         """Kernels of the layers at these defocus scales, on the grid of the views."""
         return [self.kernels.scaled(float(scale), self.pixel_pitch) for scale in scales]
 
+    def in_pixels(self, length: int) -> tuple[int, int]:
+        """A length in calibrated pixels as rows and columns of the views, at least one."""
+        return max(length // self.pixel_pitch[0], 1), max(length // self.pixel_pitch[1], 1)
+
     def reduced(self, factor: int) -> FitProblem:
         """The problem on pixels that are ``factor`` calibrated pixels high and wide."""
-        rows, cols = (max(factor // pitch, 1) for pitch in self.pixel_pitch)
+        rows, cols = self.in_pixels(factor)
         return FitProblem(
             reduce_images(self.views, rows, cols),
             self.kernels,

@@ -11,13 +11,14 @@ from torch import Tensor
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fit import closed_form
 from napari_dpdeblur.fit.bands import Band, bands_of
+from napari_dpdeblur.fit.calm import calmed
 from napari_dpdeblur.fit.closed_form import SWAP_TEST_SCALES, DefocusSearch
 from napari_dpdeblur.fit.defocus import ROUNDS, Estimate
 from napari_dpdeblur.fit.events import FitEvent
 from napari_dpdeblur.fit.image import SMOOTHNESS, LayeredRenderer, sharpen_round
 from napari_dpdeblur.fit.job import Job, Solution
 from napari_dpdeblur.fit.layers import LayerShapes, layer_shapes
-from napari_dpdeblur.fit.outlines import OutlineCare, outline_care
+from napari_dpdeblur.fit.outlines import RANGE_PX, OutlineCare, outline_care
 from napari_dpdeblur.fit.problem import FitProblem
 from napari_dpdeblur.fit.settings import Weights
 from napari_dpdeblur.fit.wiener import Expectation, wiener_images
@@ -115,12 +116,12 @@ def _careful_image(
     """The Wiener image at full resolution, without rims along outlines."""
     problem = job.problem
     image = yield from closed_form_image(job, stage, problem, care.defocus_map, expected)
-    return care.limited(image, problem.views.mean(0), problem.pixel_pitch)
+    return care.limited(image, problem.views.mean(0), problem.in_pixels(RANGE_PX))
 
 
 def _shapes(job: Job, defocus_map: Tensor, scales: Tensor) -> LayerShapes:
-    rows, cols = (max(OCCLUSION_REACH_PX // pitch, 1) for pitch in job.problem.pixel_pitch)
-    return layer_shapes(defocus_map, scales, (rows, cols), job.control.check)
+    reach = job.problem.in_pixels(OCCLUSION_REACH_PX)
+    return layer_shapes(defocus_map, scales, reach, job.control.check)
 
 
 def preview(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, Solution]:
@@ -222,8 +223,8 @@ def _rendered_band(
 def _solution(
     job: Job, image: Tensor, shapes: LayerShapes, scales: Tensor, search: DefocusSearch
 ) -> Solution:
-    image = image.clamp_min(0)
     check = job.control.check
+    image = calmed(job.problem, image.clamp_min(0), _image_smoothness(job), check)
     return Solution(
         image,
         shapes.defocus_map(scales, check),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SCALES = (1.6, 0.1)  # the widest range that the paper gave its layers
 COUNT = 12
 NOISE_TO_SIGNAL = 5e-3  # sigma^2 |Phi|^2, the constant of the paper
-AGGREGATION_PX = 1  # radius of the box over which residuals are averaged
+AGGREGATION_PX = (1, 1)  # radius of the box over which residuals are averaged
 EXTRA_REACH_PX = 32  # an inverse filter is longer than the filter
 
 
