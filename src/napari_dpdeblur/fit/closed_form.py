@@ -142,6 +142,7 @@ def with_sharp_edges(
     for values in propagate(search.estimate, guide, smoothness, check=check):
         yield values
     passes = GuidedFilter(fine_guide, OUTLINE_RADIUS_PX, OUTLINE_EPSILON)
+    check()
     fine = resample(values, (fine_guide.shape[-2], fine_guide.shape[-1]))
     return replace(search, defocus_map=guided_median(fine, passes, check))
 

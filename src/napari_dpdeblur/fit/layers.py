@@ -18,9 +18,14 @@ HIDDEN_STEP = 1.5  # layers between two surfaces that make one of them hide the 
 
 def layer_weights(defocus_map: Tensor, scales: Tensor) -> Tensor:
     """Linear weights of the two scales next to each pixel's defocus: (L, 1, h, w), sum 1."""
+    return torch.stack(list(weights_of_layers(defocus_map, scales)))
+
+
+def weights_of_layers(defocus_map: Tensor, scales: Tensor) -> Iterator[Tensor]:
+    """The same, (1, h, w) of one layer after the other: all at once may be large."""
     step = scales[0] - scales[1]
-    within = defocus_map.clamp(scales[-1], scales[0])
-    return (1 - (within - scales[:, None, None]).abs() / step).clamp_min(0)[:, None]
+    within = defocus_map.clamp(scales[-1], scales[0])[None]
+    return ((within - scale).abs_().div_(-step).add_(1).clamp_min_(0) for scale in scales)
 
 
 def alpha_of_transmittance(transmittance: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.fit.filters import total_variation_filter
-from napari_dpdeblur.fit.layers import layer_weights, picture_behind
+from napari_dpdeblur.fit.layers import picture_behind, weights_of_layers
 from napari_dpdeblur.fit.problem import FitProblem
 from napari_dpdeblur.optics import KernelGrid, TileWindows
 
@@ -46,14 +46,20 @@ class Expectation:
         smooth = total_variation_filter(image, EXPECTED_VARIATION, check=check)
         return cls(EXPECTED_SHARE * smooth, surfaces)
 
-    def views_of_surface(self, views: Tensor, scale: float) -> Tensor:
+    def views_of_surface(
+        self, views: Tensor, scale: float, check: Callable[[], None] = lambda: None
+    ) -> Tensor:
         """The views (V, C, h, w), with other surfaces replaced by what lies around them."""
         distance = (self.surfaces - scale).abs()
         own = ((SAME_SURFACE - distance) / SURFACE_BLEND).clamp(0, 1)[None]
         if bool((own == 1).all()):  # nothing to fill, as in a scene of little depth
             return views
         surely = (own > 0.5).to(views.dtype)
-        return torch.stack([picture_behind(v, surely).lerp_(v, own) for v in views])
+        filled = torch.empty_like(views)
+        for out, view in zip(filled, views, strict=True):
+            check()
+            out[:] = picture_behind(view, surely).lerp_(view, own)
+        return filled
 
 
 def wiener_images(
@@ -72,9 +78,8 @@ def wiener_images(
     zero, or what is ``expected``. ``check`` is called between groups of tiles.
     """
     image = torch.zeros_like(problem.views[0])
-    weights = layer_weights(defocus_map, scales)
     floor = max(smoothness * NOISE_TO_SIGNAL, SMALLEST_FLOOR)
-    for scale, weight in zip(scales, weights, strict=True):
+    for scale, weight in zip(scales, weights_of_layers(defocus_map, scales), strict=True):
         if bool(weight.any()):
             image += weight * _surface(problem, float(scale), floor, expected, check)
         yield image
@@ -90,7 +95,7 @@ def _surface(
     """The image (C, h, w) of what has this defocus."""
     if expected is None:
         return _deconvolved(problem, scale, floor, None, check)
-    views = expected.views_of_surface(problem.views, scale)
+    views = expected.views_of_surface(problem.views, scale, check)
     check()
     own = replace(problem, views=views)
     return _deconvolved(own, scale, EXPECTED_FLOOR * floor, expected.image, check)
