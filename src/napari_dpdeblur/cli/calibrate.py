@@ -113,19 +113,10 @@ def run_calibration(arguments: argparse.Namespace) -> None:
 
 
 def _settings(arguments: argparse.Namespace) -> SolveSettings:
-    from pydantic import ValidationError
-
     from napari_dpdeblur.calibration.solve_settings import SolveSettings
-    from napari_dpdeblur.errors import SettingsError
 
     cols, rows = arguments.grid
-    try:
-        return SolveSettings(rows=rows, cols=cols, kernel_px=arguments.kernel_size)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise SettingsError(
-            f"The setting {first['loc'][0]} cannot be {first['input']}: {first['msg']}."
-        ) from error
+    return SolveSettings.of({"rows": rows, "cols": cols, "kernel_px": arguments.kernel_size})
 
 
 def open_all(paths: list[Path], arguments: argparse.Namespace) -> list[DualPixelCapture]:
