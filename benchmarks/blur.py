@@ -39,7 +39,7 @@ AT_LEAST = {"direct / hard": 15.0}
 def layer_kernels(calibration: str) -> list[KernelGrid]:
     """The calibrated kernels at the scale of every layer."""
     record = load_calibration(calibration)
-    grid = KernelGrid.from_array(record.kernels, record.rows, record.cols)
+    grid = record.kernel_grid()
     return [grid.scaled(float(scale)) for scale in SCALES]
 
 

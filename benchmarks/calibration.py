@@ -157,10 +157,9 @@ def scene_scores(lens: Calibration, found: Calibration, seed: int = 0) -> dict[s
     from napari_dpdeblur.capture.synthetic import Noise, render_capture, synthetic_scene
     from napari_dpdeblur.evaluation.metrics import defocus_scores, image_scores
     from napari_dpdeblur.fit.solver import run_fit
-    from napari_dpdeblur.optics import KernelGrid
 
     scene = synthetic_scene(lens.field.height, lens.field.width, seed)
-    grid = KernelGrid.from_array(lens.kernels, lens.rows, lens.cols).centred()
+    grid = lens.kernel_grid().centred()
     capture = render_capture(scene, grid, noise=Noise(1795.0, 3.3), seed=seed)
     scores: dict[str, list[float]] = {}
     for name, calibration in (("true", lens), ("found", found)):

@@ -17,7 +17,7 @@ import torch
 
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.capture import open_capture
-from napari_dpdeblur.cli.render import crop_argument
+from napari_dpdeblur.cli.arguments import crop_argument
 from napari_dpdeblur.evaluation.ground_truth import load_defocus
 from napari_dpdeblur.evaluation.metrics import defocus_scores
 from napari_dpdeblur.fit import FitResult, FitSettings, fit, run_fit

@@ -30,7 +30,7 @@ from napari_dpdeblur.fit import losses
 from napari_dpdeblur.fit.losses import LossTerms
 from napari_dpdeblur.fit.objective import Objective, opaque_behind
 from napari_dpdeblur.fit.paper import PaperState, Schedule, descend
-from napari_dpdeblur.optics import KernelGrid, TiledBlur, TileLayout, bias_correction
+from napari_dpdeblur.optics import TiledBlur, TileLayout, bias_correction
 
 LAYERS, HEIGHT, WIDTH = 12, 1008, 1344
 AT_MOST = {"step_s": 8.0, "peak_memory_gb": 4.0}
@@ -56,7 +56,7 @@ class AutogradObjective(Objective):
 def measure(calibration: str, repeats: int, autograd: bool) -> dict[str, float]:
     """Best wall time in seconds and peak memory of this process in GB."""
     record = load_calibration(calibration)
-    grid = KernelGrid.from_array(record.kernels, record.rows, record.cols)
+    grid = record.kernel_grid()
     kernels = [grid.scaled(float(scale)) for scale in np.linspace(1.3, 0.1, LAYERS)]
     layout = TileLayout.regular(HEIGHT, WIDTH, grid.rows, grid.cols)
     views = torch.rand(2, 1, HEIGHT, WIDTH)

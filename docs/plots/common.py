@@ -43,8 +43,7 @@ def scene(height: int = 504, width: int = 672, seed: int = SEED) -> Simulation:
 
 def lens(simulation: Simulation) -> KernelGrid:
     """The kernels of the lens at defocus scale 1."""
-    calibration = simulation.calibration
-    return KernelGrid.from_array(calibration.kernels, calibration.rows, calibration.cols)
+    return simulation.calibration.kernel_grid()
 
 
 def show(axes: Axes, picture: np.ndarray, title: str) -> None:

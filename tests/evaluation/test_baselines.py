@@ -26,13 +26,12 @@ from napari_dpdeblur.evaluation.baselines import BASELINES, baseline, punnappura
 from napari_dpdeblur.evaluation.baselines.direction import moves_right_behind_focus
 from napari_dpdeblur.evaluation.baselines.edge_aware import edge_aware_fill
 from napari_dpdeblur.evaluation.baselines.external import ExternalResults
-from napari_dpdeblur.optics import KernelGrid
 
 
 @pytest.fixture(scope="module")
 def captured() -> tuple[DualPixelCapture, Calibration]:
     lens = calibration()
-    grid = KernelGrid.from_array(lens.kernels, lens.rows, lens.cols)
+    grid = lens.kernel_grid()
     return render_capture(scene_of(1), grid, lens.vignetting, noise=None, name="001"), lens
 
 
@@ -65,7 +64,7 @@ def test_wiener_finds_the_blur_of_a_wall_and_removes_it() -> None:
     wall = (0.4 + 0.5 * cv2.GaussianBlur(noise, (0, 0), 2.0)).astype(np.float32)
     alpha = np.stack([np.ones_like(wall), np.zeros_like(wall)])[:, None]
     scene = SyntheticScene(np.stack([wall, wall])[:, None], alpha, np.float32([0.8, 0.1]))
-    grid = KernelGrid.from_array(lens.kernels, lens.rows, lens.cols)
+    grid = lens.kernel_grid()
     capture = render_capture(scene, grid)
     blurred, found = baseline("input")(capture, lens), baseline("wiener")(capture, lens)
     before, after = (image_scores(p.all_in_focus, wall[None]).psnr_db for p in (blurred, found))

@@ -10,7 +10,7 @@ from torch import Tensor
 from napari_dpdeblur.fit.image import LayeredRenderer, SmoothnessWeights, sharpen_round
 from napari_dpdeblur.fit.layers import LayerShapes, layer_shapes
 from napari_dpdeblur.fit.problem import FitProblem
-from napari_dpdeblur.optics import KernelGrid, MultiplaneImage, TiledBlur, TileLayout
+from napari_dpdeblur.optics import MultiplaneImage, TiledBlur, TileLayout
 
 SCALES = torch.linspace(1.4, 0.1, 6, dtype=torch.float64)
 BLEND_PX = 8
@@ -26,7 +26,7 @@ def posed(simulated: Callable[..., Any]) -> tuple[FitProblem, LayerShapes, Tenso
     """A problem in double precision with the layers of its true map, and the true image."""
     known = simulated(48, 64, channels=3)
     calibration = known.calibration
-    grid = KernelGrid.from_array(calibration.kernels, calibration.rows, calibration.cols)
+    grid = calibration.kernel_grid()
     layout = TileLayout.regular(48, 64, grid.rows, grid.cols)
     views = torch.from_numpy(known.capture.views.copy()).double()
     problem = FitProblem(views, grid.to(dtype=torch.float64), layout, (1, 1), (48, 64), 1.0)

@@ -12,7 +12,6 @@ from napari_dpdeblur.calibration.synthetic import synthetic_calibration
 from napari_dpdeblur.capture.pgm import write_pgm_pair
 from napari_dpdeblur.capture.synthetic import SyntheticScene, render_capture, synthetic_scene
 from napari_dpdeblur.evaluation import defocus_path, sharp_path
-from napari_dpdeblur.optics import KernelGrid
 
 SIZE = (96, 128)
 CALIBRATION = "synthetic.dpcal"
@@ -32,7 +31,7 @@ def write_data(folder: Path, names: tuple[str, ...] = ("001", "002")) -> Path:
     """Captures as the phone app writes them, their calibration, and the truth."""
     lens = calibration()
     save_calibration(lens, folder / CALIBRATION)
-    grid = KernelGrid.from_array(lens.kernels, lens.rows, lens.cols)
+    grid = lens.kernel_grid()
     for seed, name in enumerate(names):
         scene = scene_of(seed)
         capture = render_capture(scene, grid, lens.vignetting, seed=seed, pixel_aspect=2, name=name)

@@ -14,7 +14,6 @@ from napari_dpdeblur.fit.settings import FitSettings
 
 LOCAL = "local"
 CONNECT_S = 20
-CLOSE_S = 10
 
 
 def local_workers(asked: int | None, memory_bytes: int, settings: FitSettings, tasks: int) -> int:

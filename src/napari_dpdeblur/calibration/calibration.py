@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
@@ -23,6 +23,9 @@ from napari_dpdeblur.calibration.layout import (
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.optics.kernel_check import check_kernels
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.optics import KernelGrid
 
 VIGNETTING_BOX_PX = 101
 ASPECT_TOLERANCE = 1e-3
@@ -44,6 +47,11 @@ class Field:
             slice(self.top, self.top + self.height),
             slice(self.left, self.left + self.width),
         )
+
+    def holds(self, top: int, left: int, height: int, width: int) -> bool:
+        """Whether a part, in pixels of the field, has a size and lies inside of it."""
+        in_rows = 0 <= top < top + height <= self.height
+        return in_rows and 0 <= left < left + width <= self.width
 
     def __str__(self) -> str:
         return f"{self.height} x {self.width} px at ({self.top}, {self.left})"
@@ -149,6 +157,12 @@ class Calibration:
             f"(frame of {self.frame_shape[0]} x {self.frame_shape[1]} px, {self.orientation}, "
             f"field of {self.field}); use a calibration of the same camera and size."
         )
+
+    def kernel_grid(self) -> KernelGrid:
+        """The kernels for computing with torch, which is loaded by this."""
+        from napari_dpdeblur.optics import KernelGrid
+
+        return KernelGrid.from_array(self.kernels, self.rows, self.cols)
 
     def content_hash(self) -> str:
         """SHA-256 of everything that changes a result: kernels, geometry, vignetting."""

@@ -16,12 +16,10 @@ from napari_dpdeblur.calibration.calibration import Calibration
 from napari_dpdeblur.calibration.pose import Pose, pattern_in_frame
 from napari_dpdeblur.calibration.target import TARGET_FILE, Target, save_target
 from napari_dpdeblur.capture.dual_pixel import DualPixelCapture, Source
-from napari_dpdeblur.capture.pgm import write_pgm_pair
-from napari_dpdeblur.capture.pixel import APP_BLACK, APP_WHITE
+from napari_dpdeblur.capture.pgm import APP_PIXEL_ASPECT, write_pgm_pair
+from napari_dpdeblur.capture.pixel import APP_BLACK, APP_WHITE, SENSOR_WHITE, app_values
 from napari_dpdeblur.errors import CalibrationError
 
-SENSOR_WHITE = 1023  # the app stores 10-bit sensor values times 65535 / 1023
-APP_ROW_RATIO = 2
 VIGNETTING_SIGMA_PX = 4.0
 # Variance of a real shot of the app in 10-bit steps: gain times signal plus a constant.
 REAL_GAIN_DN, REAL_READ_VARIANCE_DN = 0.57, 3.6
@@ -56,7 +54,7 @@ def blurred_views(
     """
     import torch
 
-    from napari_dpdeblur.optics import KernelGrid, TiledBlur, TileLayout
+    from napari_dpdeblur.optics import TiledBlur, TileLayout
 
     rows, top = _tiles_for(
         calibration.field.top, calibration.field.height, calibration.rows, sharp.shape[0]
@@ -65,8 +63,7 @@ def blurred_views(
         calibration.field.left, calibration.field.width, calibration.cols, sharp.shape[1]
     )
     tiles = [row * calibration.cols + col for row in rows for col in cols]
-    grid = KernelGrid.from_array(calibration.kernels, calibration.rows, calibration.cols)
-    grid = grid.select(tiles, len(rows), len(cols)).scaled(scale)
+    grid = calibration.kernel_grid().select(tiles, len(rows), len(cols)).scaled(scale)
     layout = TileLayout(tuple(top), tuple(left))
     with torch.no_grad():
         layer = torch.from_numpy(np.ascontiguousarray(sharp, np.float32))[None, None]
@@ -82,7 +79,7 @@ def _tiles_for(start: int, length: int, count: int, frame: int) -> tuple[list[in
     return indices, [0, *inner, frame]
 
 
-def native_rows(views: np.ndarray, ratio: int = APP_ROW_RATIO) -> np.ndarray:
+def native_rows(views: np.ndarray, ratio: int = int(APP_PIXEL_ASPECT)) -> np.ndarray:
     """The sensor rows whose interpolation to square pixels comes closest to ``views``.
 
     (2, H, W) to (2, H / ratio, W). Calibrated kernels describe pictures after that interpolation,
@@ -106,12 +103,9 @@ def expose(
     signal = np.maximum(native_rows(views), 0.0) * SENSOR_WHITE
     variance = exposure.gain_dn * signal + exposure.read_variance_dn
     noisy = signal + np.sqrt(variance) * generator.standard_normal(signal.shape, np.float32)
-    black = APP_BLACK * SENSOR_WHITE / APP_WHITE
-    sensor = np.clip(np.round(noisy + black), 0, SENSOR_WHITE)
-    raw = np.round(sensor * (APP_WHITE / SENSOR_WHITE)).astype(np.uint16)[:, None]
-    return DualPixelCapture(
-        raw, APP_BLACK, APP_WHITE, name, Source("synthetic", (), ()), float(APP_ROW_RATIO)
-    )
+    source = Source("synthetic", (), ())
+    raw = app_values(noisy)[:, None]
+    return DualPixelCapture(raw, APP_BLACK, APP_WHITE, name, source, APP_PIXEL_ASPECT)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from tqdm import tqdm
 
 from napari_dpdeblur.calibration.calibration import Calibration, Field
 from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.capture.pgm import APP_PIXEL_ASPECT
 from napari_dpdeblur.capture.synthetic import (
     Noise,
     SyntheticScene,
@@ -18,7 +19,6 @@ from napari_dpdeblur.capture.synthetic_lens import synthetic_kernels, synthetic_
 
 ROWS, COLS = 6, 8
 NAME = "synthetic"
-APP_PIXEL_ASPECT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,19 +55,17 @@ def simulate(height: int, width: int, seed: int = 0, noise_free: bool = False) -
     The capture is like one of the phone app. The truth is ``scene.all_in_focus`` and
     ``scene.defocus_map``. ``noise_free`` leaves only the 10-bit quantisation.
     """
-    from napari_dpdeblur.optics import KernelGrid
-
     with tqdm(total=2, desc="Simulating", unit="step", delay=1) as bar:
         scene = synthetic_scene(height, width, seed)
         calibration = synthetic_calibration(height, width)
         bar.update()
         capture = render_capture(
             scene,
-            KernelGrid.from_array(calibration.kernels, calibration.rows, calibration.cols),
+            calibration.kernel_grid(),
             calibration.vignetting,
             noise=None if noise_free else Noise(),
             seed=seed,
-            pixel_aspect=APP_PIXEL_ASPECT,
+            pixel_aspect=int(APP_PIXEL_ASPECT),
             name=NAME,
         )
         bar.update()

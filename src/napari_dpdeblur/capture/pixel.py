@@ -24,6 +24,9 @@ from napari_dpdeblur.errors import CaptureError
 
 APP_BLACK, APP_WHITE = 4096.0, 65535.0
 PUBLISHED_BLACK, PUBLISHED_WHITE = 1024.0, 16383.0
+# The sensor has 10 bits: the app stretches them to 16, the published scenes hold 16 times them.
+SENSOR_WHITE = 1023
+APP_TO_PUBLISHED = SENSOR_WHITE * 16 / APP_WHITE
 # The published files exceed their white level by up to 0.5 %, where rows were interpolated.
 WHITE_OVERSHOOT = 1.02
 LEFT_RIGHT = ("left", "right")
@@ -35,11 +38,22 @@ _GARG_WORDS = ("leftPd", "rightPd")
 
 
 def published_values(capture: DualPixelCapture) -> np.ndarray:
-    """Raw values of an app capture on the 14-bit scale of the published scenes: float32.
+    """Raw values (2, C, H, W) on the 14-bit scale of the published scenes, black at 1024: float32.
 
-    v14 = v16 * 1023 * 16 / 65535, shape (2, C, H, W).
+    v14 = v16 * 1023 * 16 / 65535 for a capture of the app, else what brings white to 16383.
     """
-    return capture.raw.astype(np.float32) * np.float32(1023 * 16 / 65535)
+    raw = capture.raw.astype(np.float32)
+    if capture.source.format == APP_PGM.id:
+        return (raw + np.float32(APP_BLACK - capture.black)) * np.float32(APP_TO_PUBLISHED)
+    gain = PUBLISHED_WHITE / capture.white
+    return (raw - np.float32(capture.black)) * np.float32(gain) + np.float32(PUBLISHED_BLACK)
+
+
+def app_values(sensor: np.ndarray) -> np.ndarray:
+    """What the app stores of light in sensor steps above black: rounded, clipped, uint16."""
+    black = APP_BLACK * SENSOR_WHITE / APP_WHITE
+    steps = np.clip(np.round(sensor + black), 0, SENSOR_WHITE)
+    return np.asarray(np.round(steps * (APP_WHITE / SENSOR_WHITE)), np.uint16)
 
 
 def _locate_app(path: Path) -> CapturePart | None:

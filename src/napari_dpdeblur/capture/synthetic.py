@@ -15,7 +15,7 @@ import tifffile
 
 from napari_dpdeblur.capture.dual_pixel import DualPixelCapture, Source
 from napari_dpdeblur.capture.pgm import write_pgm_pair
-from napari_dpdeblur.capture.pixel import APP_BLACK, APP_WHITE
+from napari_dpdeblur.capture.pixel import APP_BLACK, APP_WHITE, SENSOR_WHITE, app_values
 from napari_dpdeblur.capture.synthetic_lens import (
     default_tiles,
     synthetic_kernels,
@@ -44,7 +44,6 @@ __all__ = [
 BACK_SCALE, FRONT_SCALE = 1.4, 0.1
 LAYERS = 14
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722], np.float32)
-SENSOR_WHITE = 1023  # the app stores 10-bit sensor values times 65535 / 1023
 MIN_SIDE_PX = 16
 
 
@@ -241,9 +240,7 @@ def _sensor_values(
         electrons = generator.poisson(signal * noise.full_well_electrons)
         read = generator.normal(0.0, noise.read_electrons, signal.shape)
         signal = (electrons + read) / noise.full_well_electrons
-    black = APP_BLACK * SENSOR_WHITE / APP_WHITE
-    sensor = np.clip(np.round(signal * SENSOR_WHITE + black), 0, SENSOR_WHITE)
-    return np.asarray(np.round(sensor * (APP_WHITE / SENSOR_WHITE)), np.uint16)
+    return app_values(signal * SENSOR_WHITE)
 
 
 def write_synthetic(folder: Path, scene: SyntheticScene, capture: DualPixelCapture) -> list[Path]:

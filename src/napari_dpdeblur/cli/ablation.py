@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from napari_dpdeblur.cli.arguments import add_crop_argument
 from napari_dpdeblur.cli.benchmark import add_data_arguments, compare
-from napari_dpdeblur.cli.render import crop_argument
 from napari_dpdeblur.fit.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ def add_parser(subparsers: Subparsers) -> None:
         default=300,
         help="Adam steps of the preset paper (default: %(default)s)",
     )
-    parser.add_argument(
-        "--crop", type=crop_argument, metavar="Y,X,H,W", help="part of the calibrated field"
-    )
+    add_crop_argument(parser, "part of the calibrated field")
     parser.set_defaults(run=run)
 
 

@@ -7,8 +7,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from napari_dpdeblur.fit.presets import PRESETS
+
 if TYPE_CHECKING:
     from napari_dpdeblur.capture import DualPixelCapture
+    from napari_dpdeblur.fit.problem import Crop
+    from napari_dpdeblur.fit.settings import FitSettings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -22,6 +26,11 @@ def add_capture_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CAPTURE",
         help="either file of a pair, both files, or the folder that holds them",
     )
+    add_level_arguments(parser)
+
+
+def add_level_arguments(parser: argparse.ArgumentParser) -> None:
+    """Levels that replace those of the format of a capture."""
     parser.add_argument("--black", type=float, help="black level in raw units")
     parser.add_argument("--white", type=float, help="white level in raw units")
 
@@ -31,6 +40,58 @@ def open_given_capture(arguments: argparse.Namespace) -> DualPixelCapture:
     from napari_dpdeblur.capture import open_capture
 
     return open_capture(*arguments.capture, black=arguments.black, white=arguments.white)
+
+
+def add_calibration_argument(parser: argparse.ArgumentParser) -> None:
+    """The calibration, which every computation needs."""
+    parser.add_argument(
+        "--calibration", type=Path, required=True, help="calibration file or folder"
+    )
+
+
+def add_fit_arguments(parser: argparse.ArgumentParser) -> None:
+    """Settings of the fit: those that are changed often, and a file for all."""
+    parser.add_argument("--preset", choices=PRESETS, help="standard when not given")
+    parser.add_argument("--settings", type=Path, metavar="FILE", help="YAML file with settings")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="where to compute")
+    parser.add_argument("--layers", type=int, metavar="N", help="layers of the multiplane image")
+
+
+def given_settings(arguments: argparse.Namespace) -> FitSettings:
+    """The settings that the arguments of :func:`add_fit_arguments` name."""
+    from napari_dpdeblur.fit.settings import FitSettings
+
+    settings = FitSettings.read(arguments.settings) if arguments.settings else FitSettings()
+    return settings.changed(
+        preset=arguments.preset, device=arguments.device, layers=arguments.layers
+    )
+
+
+def add_crop_argument(parser: argparse.ArgumentParser, meaning: str) -> None:
+    """`--crop`, a part of the calibrated field."""
+    parser.add_argument("--crop", type=crop_argument, metavar="Y,X,H,W", help=meaning)
+
+
+def crop_argument(text: str) -> Crop:
+    """Parse Y,X,H,W."""
+    try:
+        top, left, height, width = (int(word) for word in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a crop; give four whole numbers as Y,X,H,W"
+        ) from None
+    return top, left, height, width
+
+
+def size_argument(text: str) -> tuple[int, int]:
+    """Width and height from `1920x1080`."""
+    try:
+        width, height = (int(part) for part in text.lower().split("x"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a size; give width and height as 1920x1080"
+        ) from None
+    return width, height
 
 
 def add_output_argument(parser: argparse.ArgumentParser) -> None:

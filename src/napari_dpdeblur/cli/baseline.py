@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from napari_dpdeblur.cli.arguments import (
+    add_calibration_argument,
     add_capture_arguments,
     add_json_argument,
     add_output_argument,
@@ -31,9 +32,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("method", choices=(*METHODS, "onnx"), help="which one")
     add_capture_arguments(parser)
-    parser.add_argument(
-        "--calibration", type=Path, required=True, help="calibration file or folder"
-    )
+    add_calibration_argument(parser)
     parser.add_argument("--model", type=Path, metavar="FILE", help="the network, for onnx")
     add_output_argument(parser)
     add_json_argument(parser)

@@ -6,8 +6,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from napari_dpdeblur.cli.arguments import add_json_argument, print_result
-from napari_dpdeblur.fit.presets import PRESETS
+from napari_dpdeblur.cli.arguments import (
+    add_calibration_argument,
+    add_fit_arguments,
+    add_json_argument,
+    add_level_arguments,
+    given_settings,
+    print_result,
+)
 
 if TYPE_CHECKING:
     from napari_dpdeblur.batch import Index, Plan
@@ -28,9 +34,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "captures", nargs="+", type=Path, metavar="FOLDER", help="folders with captures"
     )
-    parser.add_argument(
-        "--calibration", type=Path, required=True, help="calibration file or folder"
-    )
+    add_calibration_argument(parser)
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for all results"
     )
@@ -43,18 +47,10 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--workers", type=int, metavar="N", help="processes on this computer (default: by memory)"
     )
-    _add_fit_arguments(parser)
+    add_fit_arguments(parser)
+    add_level_arguments(parser)
     add_json_argument(parser)
     parser.set_defaults(run=run)
-
-
-def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--preset", choices=PRESETS, help="standard when not given")
-    parser.add_argument("--settings", type=Path, metavar="FILE", help="YAML file with settings")
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="where to compute")
-    parser.add_argument("--layers", type=int, metavar="N", help="layers of the multiplane image")
-    parser.add_argument("--black", type=float, help="black level in raw units")
-    parser.add_argument("--white", type=float, help="white level in raw units")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -62,7 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
     from napari_dpdeblur.batch import Index, make_plan
     from napari_dpdeblur.errors import ResultError
 
-    settings = _settings(arguments)
+    settings = given_settings(arguments)
     plan = make_plan(
         arguments.captures,
         arguments.calibration,
@@ -79,15 +75,6 @@ def run(arguments: argparse.Namespace) -> None:
             f"{len(failures)} of {len(plan.asked)} captures failed, the first one because: "
             f"{failures[0].message} All reasons are in {plan.output / 'index.json'}."
         )
-
-
-def _settings(arguments: argparse.Namespace) -> FitSettings:
-    from napari_dpdeblur.fit.settings import FitSettings
-
-    settings = FitSettings.read(arguments.settings) if arguments.settings else FitSettings()
-    return settings.changed(
-        preset=arguments.preset, device=arguments.device, layers=arguments.layers
-    )
 
 
 def _computed(plan: Plan, settings: FitSettings, arguments: argparse.Namespace) -> Index:

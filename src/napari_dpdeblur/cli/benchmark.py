@@ -111,6 +111,7 @@ def compare(
     store = ResultStore(arguments.output)
     crop = getattr(arguments, "crop", None)
     benchmark = Benchmark(arguments.data, calibration, methods, scenes, store, crop)
+    store.make_folder()
     _limit_threads(arguments.threads)
     rows = _rows_with_bar(benchmark, arguments.json)
     drawn = {name: plot(rows) for name, plot in (plots or {}).items()}

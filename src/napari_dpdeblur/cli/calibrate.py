@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from napari_dpdeblur.cli.arguments import add_json_argument, print_result
-from napari_dpdeblur.cli.calibrate_target import add_simulate, add_target, size
+from napari_dpdeblur.cli.arguments import add_json_argument, print_result, size_argument
+from napari_dpdeblur.cli.calibrate_target import add_simulate, add_target
 from napari_dpdeblur.errors import CalibrationError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _add_run(steps: Subparsers) -> None:
     parser.add_argument("--focus-distance", type=float, metavar="M", help="focus, in metres")
     parser.add_argument(
         "--grid",
-        type=size,
+        type=size_argument,
         default=(8, 6),
         metavar="WxH",
         help="tiles across and down (default: 8x6)",
@@ -161,7 +161,10 @@ def _add_show(steps: Subparsers) -> None:
     parser = steps.add_parser("show", help="print the verdict and write the picture")
     parser.add_argument("calibration", type=Path, metavar="CAL", help="calibration to show")
     parser.add_argument(
-        "--picture", type=Path, metavar="PNG", help="where to write it (default: CAL with .png)"
+        "--picture",
+        type=Path,
+        metavar="PNG",
+        help="where to write it (default: CAL.png, such as phone.dpcal.png)",
     )
     add_json_argument(parser)
     parser.set_defaults(run=run_show)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from napari_dpdeblur.cli.arguments import add_output_argument, print_result
+from napari_dpdeblur.cli.arguments import add_output_argument, print_result, size_argument
 
 if TYPE_CHECKING:
     from napari_dpdeblur.cli.arguments import Subparsers
@@ -20,7 +20,11 @@ def add_target(steps: Subparsers) -> None:
         "slides.html, which steps through them on any device, and target.json for the run.",
     )
     parser.add_argument(
-        "--screen", type=size, required=True, metavar="WxH", help="its pixels, such as 1920x1080"
+        "--screen",
+        type=size_argument,
+        required=True,
+        metavar="WxH",
+        help="its pixels, such as 1920x1080",
     )
     parser.add_argument(
         "--diagonal",
@@ -41,15 +45,6 @@ def add_target(steps: Subparsers) -> None:
     )
     add_output_argument(parser)
     parser.set_defaults(run=run_target)
-
-
-def size(text: str) -> tuple[int, int]:
-    """Width and height from `1920x1080`."""
-    try:
-        width, height = (int(part) for part in text.lower().split("x"))
-    except ValueError:
-        raise argparse.ArgumentTypeError("give width and height as 1920x1080") from None
-    return width, height
 
 
 def run_target(arguments: argparse.Namespace) -> None:
@@ -80,7 +75,7 @@ def add_simulate(steps: Subparsers) -> None:
     add_output_argument(parser)
     parser.add_argument(
         "--size",
-        type=size,
+        type=size_argument,
         default=(2016, 1512),
         metavar="WxH",
         help="of the captures, in square pixels (default: 2016x1512)",

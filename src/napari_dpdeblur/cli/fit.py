@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from napari_dpdeblur.cli.arguments import (
+    add_calibration_argument,
     add_capture_arguments,
+    add_crop_argument,
+    add_fit_arguments,
     add_json_argument,
     add_output_argument,
+    given_settings,
     open_given_capture,
     print_result,
 )
-from napari_dpdeblur.cli.render import crop_argument
-from napari_dpdeblur.fit.presets import PRESETS
 
 if TYPE_CHECKING:
     from napari_dpdeblur.cli.arguments import Subparsers
-    from napari_dpdeblur.fit import FitSettings
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -29,17 +30,10 @@ def add_parser(subparsers: Subparsers) -> None:
         description="Fit a multiplane image to one dual-pixel capture and write a run folder.",
     )
     add_capture_arguments(parser)
-    parser.add_argument(
-        "--calibration", type=Path, required=True, help="calibration file or folder"
-    )
+    add_calibration_argument(parser)
     add_output_argument(parser)
-    parser.add_argument("--preset", choices=PRESETS, help="standard when not given")
-    parser.add_argument("--settings", type=Path, metavar="FILE", help="YAML file with settings")
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="where to compute")
-    parser.add_argument("--layers", type=int, metavar="N", help="layers of the multiplane image")
-    parser.add_argument(
-        "--crop", type=crop_argument, metavar="Y,X,H,W", help="part of the calibrated field to fit"
-    )
+    add_fit_arguments(parser)
+    add_crop_argument(parser, "part of the calibrated field to fit")
     parser.add_argument(
         "--resume", action="store_true", help="go on from the checkpoint of an interrupted fit"
     )
@@ -54,7 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Check everything that can be checked quickly, then fit and write."""
     from napari_dpdeblur.results import check_run_folder, write_run
 
-    settings = _settings(arguments)
+    settings = given_settings(arguments)
     check_run_folder(arguments.output, arguments.overwrite)
     capture = open_given_capture(arguments)
 
@@ -94,12 +88,3 @@ def checkpoint_path(output: Path) -> Path:
     """Beside the run folder, which appears only when it is complete."""
     output = Path(output)
     return output.with_name(output.name + ".checkpoint")
-
-
-def _settings(arguments: argparse.Namespace) -> FitSettings:
-    from napari_dpdeblur.fit import FitSettings
-
-    settings = FitSettings.read(arguments.settings) if arguments.settings else FitSettings()
-    return settings.changed(
-        preset=arguments.preset, device=arguments.device, layers=arguments.layers
-    )

@@ -36,8 +36,8 @@ def write_comparison(
         **(extra or {}),
     }
     folder = benchmark.store.folder
+    benchmark.store.make_folder()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
             write_atomically(folder / name, text.encode())
     except OSError as error:

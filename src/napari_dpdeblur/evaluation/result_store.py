@@ -50,6 +50,16 @@ class ResultStore:
 
     folder: Path
 
+    def make_folder(self) -> None:
+        """Make the folder; call it before hours of work that it could not hold."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EvaluationError(
+                f"The results cannot be written to {self.folder} ({error.strerror or error}); "
+                "choose the name of a folder that can be made there."
+            ) from error
+
     def place(self, row: Row) -> Path:
         """Where a row's files are."""
         return self.folder / "results" / _file_name(row.method) / _file_name(row.scene)

@@ -9,9 +9,6 @@ import numpy as np
 
 from napari_dpdeblur.calibration import Calibration, Field
 from napari_dpdeblur.capture import DualPixelCapture
-from napari_dpdeblur.optics import KernelGrid
-
-MIN_TILE_PX = 8
 
 
 def reduced(
@@ -23,8 +20,8 @@ def reduced(
     """
     views = calibration.prepare(capture)
     height, width = (side // factor for side in views.shape[-2:])
-    grid = KernelGrid.from_array(calibration.kernels, calibration.rows, calibration.cols)
-    kernels = _square(grid.scaled(1.0, (float(factor), float(factor))).kernels.numpy())
+    grid = calibration.kernel_grid().scaled(1.0, (float(factor), float(factor)))
+    kernels = _square(grid.kernels.numpy())
     small = [[_mean_of_blocks(plane, height, width) for plane in view] for view in views]
     field = Field(0, 0, height, width)
     lens = replace(

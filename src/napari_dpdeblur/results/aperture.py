@@ -66,20 +66,19 @@ def calibrated_aperture(
     The kernels are centred as in the fit, so that the picture stays in place when the focus moves.
     Layers whose size is a whole fraction of the field are taken as fitted at that resolution.
     """
-    from napari_dpdeblur.optics import KernelGrid, TileLayout
+    from napari_dpdeblur.optics import TileLayout
 
     field = calibration.field
     top, left, height, width = crop or (0, 0, field.height, field.width)
-    inside = top >= 0 and left >= 0 and top + height <= field.height and left + width <= field.width
     reduction = _reduction((height, width), shape)
-    if not inside or reduction is None:
+    if reduction is None or not field.holds(top, left, height, width):
         raise CalibrationError(
             f"The multiplane image of {shape[0]} x {shape[1]} px does not fit the part of {height} "
             f"x {width} px at ({top}, {left}) of the field of {field} that the calibration of "
             f"{calibration.camera} covers; use the calibration it was fitted with or a round "
             "aperture."
         )
-    grid = KernelGrid.from_array(calibration.kernels, calibration.rows, calibration.cols).centred()
+    grid = calibration.kernel_grid().centred()
     layout = TileLayout.regular(field.height, field.width, grid.rows, grid.cols)
     layout, tiles = layout.crop(top, left, height, width)
     grid = grid.select(tiles, layout.rows, layout.cols)
@@ -111,9 +110,7 @@ def equivalent_radius_px(calibration: Calibration) -> float:
 
     A disc of radius R has the root mean square radius R / sqrt(2).
     """
-    from napari_dpdeblur.optics import KernelGrid
-
-    grid = KernelGrid.from_array(calibration.kernels, calibration.rows, calibration.cols).centred()
+    grid = calibration.kernel_grid().centred()
     kernel = grid.kernels.double().mean(dim=(0, 1)).numpy()
     offset = np.arange(kernel.shape[0]) - kernel.shape[0] // 2
     return float(np.sqrt(2 * (kernel * (offset[:, None] ** 2 + offset**2)).sum()))

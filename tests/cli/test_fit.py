@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -21,6 +22,7 @@ from napari_dpdeblur.fit import FitSettings
 from napari_dpdeblur.results import read_run
 from napari_dpdeblur.results.run_folder import RUN_FILES
 
+Failure = Callable[..., str]
 PROGRAM = [
     sys.executable,
     "-c",
@@ -36,27 +38,10 @@ def _one_thread(_seeded: None) -> None:
     torch.set_num_threads(1)  # at this size threads cost more than they bring
 
 
-@pytest.fixture(scope="module")
-def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("fit") / "simulated"
-    assert main(["simulate", "-o", str(folder), "--size", "96", "128", "--seed", "3"]) == 0
-    return folder
-
-
 def arguments_of(simulated: Path, output: Path, *options: str) -> list[str]:
     capture, calibration = simulated / "synthetic_left.pgm", simulated / "synthetic.dpcal"
     files = ["fit", str(capture), "--calibration", str(calibration), "--output", str(output)]
     return [*files, "--preset", "preview", "--layers", "4", *options]
-
-
-def failure(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
-    """What a command that must fail prints; its exit status must be 2."""
-    assert main(arguments) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    error = [line for line in captured.err.splitlines() if "%|" not in line and line.strip()]
-    assert len(error) == 1, "one sentence, no traceback"
-    return error[0]
 
 
 def test_a_fit_writes_a_run_folder(
@@ -111,16 +96,11 @@ def test_json_and_a_settings_file(
 # what cannot work is said at once, and nothing is written
 
 
-def test_an_existing_run_is_not_replaced(
-    simulated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_existing_run_is_not_replaced(simulated: Path, tmp_path: Path, failure: Failure) -> None:
     output = tmp_path / "run"
     assert main(arguments_of(simulated, output)) == 0
     before = {path.name: path.read_bytes() for path in output.iterdir()}
-    capsys.readouterr()
-    assert "already exists and is not overwritten" in failure(
-        capsys, arguments_of(simulated, output)
-    )
+    assert "already exists and is not overwritten" in failure(*arguments_of(simulated, output))
     assert {path.name: path.read_bytes() for path in output.iterdir()} == before
     assert main(arguments_of(simulated, output, "--overwrite", "--layers", "3")) == 0
     assert len(read_run(output).defocus_scales) == 3
@@ -139,57 +119,48 @@ def test_an_existing_run_is_not_replaced(
     ],
 )
 def test_settings_that_make_no_sense(
-    simulated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, sentence: str
+    simulated: Path, tmp_path: Path, text: str, sentence: str, failure: Failure
 ) -> None:
     file = tmp_path / "settings.yaml"
     file.write_text(text, encoding="utf-8")
     arguments = [a for a in arguments_of(simulated, tmp_path / "run") if a not in ("--layers", "4")]
-    assert sentence in failure(capsys, [*arguments, "--settings", str(file)])
+    assert sentence in failure(*arguments, "--settings", str(file))
     assert [path.name for path in tmp_path.iterdir()] == ["settings.yaml"]
 
 
-def test_no_layers(simulated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    message = failure(capsys, arguments_of(simulated, tmp_path / "run", "--layers", "0"))
+def test_no_layers(simulated: Path, tmp_path: Path, failure: Failure) -> None:
+    message = failure(*arguments_of(simulated, tmp_path / "run", "--layers", "0"))
     assert "The setting layers = 0 cannot be used" in message
     assert not list(tmp_path.iterdir())
 
 
-def test_a_calibration_of_another_size(
-    simulated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_calibration_of_another_size(simulated: Path, tmp_path: Path, failure: Failure) -> None:
     other = tmp_path / "other"
     assert main(["simulate", "-o", str(other), "--size", "64", "96"]) == 0
-    capsys.readouterr()
     arguments = arguments_of(simulated, tmp_path / "run")
     arguments[arguments.index("--calibration") + 1] = str(other / "synthetic.dpcal")
-    assert "does not fit the calibration of synthetic lens" in failure(capsys, arguments)
+    assert "does not fit the calibration of synthetic lens" in failure(*arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
 
 
-def test_a_crop_outside(
-    simulated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_crop_outside(simulated: Path, tmp_path: Path, failure: Failure) -> None:
     arguments = arguments_of(simulated, tmp_path / "run", "--crop", "0,0,200,50")
-    assert "does not lie inside the calibrated field of 96 x 128 px" in failure(capsys, arguments)
+    assert "does not lie inside the calibrated field of 96 x 128 px" in failure(*arguments)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_device_that_is_not_here(
-    simulated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_device_that_is_not_here(simulated: Path, tmp_path: Path, failure: Failure) -> None:
     missing = "mps" if torch.cuda.is_available() else "cuda"
     arguments = arguments_of(simulated, tmp_path / "run", "--device", missing)
-    assert f"The device {missing} is not available here" in failure(capsys, arguments)
+    assert f"The device {missing} is not available here" in failure(*arguments)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_damaged_checkpoint(
-    simulated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_checkpoint(simulated: Path, tmp_path: Path, failure: Failure) -> None:
     checkpoint = tmp_path / "run.checkpoint"
     checkpoint.write_bytes(b"not a checkpoint")
     arguments = arguments_of(simulated, tmp_path / "run", "--resume")
-    assert f"The checkpoint {checkpoint} is damaged; delete it" in failure(capsys, arguments)
+    assert f"The checkpoint {checkpoint} is damaged; delete it" in failure(*arguments)
     assert not (tmp_path / "run").exists()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -73,24 +74,26 @@ def test_bad_arguments(
     sentence: str,
     data: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    failure: Callable[..., str],
 ) -> None:
-    assert main(["benchmark", *common(data, tmp_path / "r"), *arguments]) == 2
-    assert sentence in capsys.readouterr().err
+    assert sentence in failure("benchmark", *common(data, tmp_path / "r"), *arguments)
     assert not (tmp_path / "r").exists()
 
 
-def test_a_pair_that_is_none(data: Path, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit):
-        main(["benchmark", *common(data, tmp_path / "r"), "--onnx", "just-a-file"])
-
-
-def test_an_output_that_is_a_file(
+def test_a_pair_that_is_none(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["benchmark", *common(data, tmp_path / "r"), "--onnx", "just-a-file"])
+    assert stop.value.code == 2
+    assert "'just-a-file' is not of the form NAME=PATH" in capsys.readouterr().err
+
+
+def test_an_output_that_is_a_file(data: Path, tmp_path: Path, failure: Callable[..., str]) -> None:
     (tmp_path / "r").write_text("a file")
-    assert main(["benchmark", *common(data, tmp_path / "r"), "--methods", "input"]) == 2
-    assert "cannot be written" in capsys.readouterr().err
+    given = ["benchmark", *common(data, tmp_path / "r"), "--methods", "input"]
+    sentence = failure(*given)  # and no row has been computed before
+    assert f"The results cannot be written to {tmp_path / 'r'} (File exists)" in sentence
 
 
 def test_ablation(data: Path, tmp_path: Path) -> None:

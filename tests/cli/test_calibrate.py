@@ -43,11 +43,6 @@ def result(folder: Path) -> Path:
     return folder / "out.dpcal"
 
 
-def failure(capsys: pytest.CaptureFixture[str], given: list[str]) -> str:
-    assert main(given) == 2
-    return capsys.readouterr().err.splitlines()[-1]
-
-
 def test_run_writes_a_calibration_with_verdict(result):
     calibration = load_calibration(result)
     assert calibration.verdict["grade"] in ("good", "acceptable")
@@ -57,9 +52,9 @@ def test_run_writes_a_calibration_with_verdict(result):
     assert len(calibration.source["captures"]["discs"]) == 2
 
 
-def test_an_earlier_calibration_is_not_overwritten(folder, result, capsys):
+def test_an_earlier_calibration_is_not_overwritten(folder, result, failure):
     before = result.read_bytes()
-    message = failure(capsys, arguments(folder, result))
+    message = failure(*arguments(folder, result))
     assert "out.dpcal already exists and is not overwritten; choose another name" in message
     assert result.read_bytes() == before
 
@@ -93,9 +88,9 @@ def test_target_writes_everything_for_a_screen(tmp_path, capsys):
     assert "every 32 px" in capsys.readouterr().out
 
 
-def test_target_for_an_impossible_screen(tmp_path, capsys):
+def test_target_for_an_impossible_screen(tmp_path, failure):
     given = ["calibrate", "target", "--screen", "100x100", "-o", str(tmp_path / "t")]
-    assert "cannot show a grid of discs" in failure(capsys, given)
+    assert "cannot show a grid of discs" in failure(*given)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -106,7 +101,7 @@ def test_a_size_that_is_none(size, tmp_path, capsys):
     assert "give width and height as 1920x1080" in capsys.readouterr().err
 
 
-def test_distance_from_two_calibrations(result, tmp_path, capsys):
+def test_distance_from_two_calibrations(result, tmp_path, capsys, failure):
     copy = tmp_path / "base.dpcal"
     shutil.copy(result, copy)
     calibration = load_calibration(result)
@@ -136,7 +131,7 @@ def test_distance_from_two_calibrations(result, tmp_path, capsys):
     assert load_calibration(copy).lens_constants == (1.5, -0.2)
     wrong = ["calibrate", "distance", str(copy), "--at", "far", str(copy)]
     capsys.readouterr()
-    assert "far is not a distance in metres" in failure(capsys, wrong)
+    assert "far is not a distance in metres" in failure(*wrong)
 
 
 def test_simulate_writes_what_run_needs(tmp_path):
@@ -150,40 +145,40 @@ def test_simulate_writes_what_run_needs(tmp_path):
 # bad input
 
 
-def test_one_view_is_missing(folder, tmp_path, capsys):
+def test_one_view_is_missing(folder, tmp_path, failure):
     alone = tmp_path / "discs"
     alone.mkdir()
     left = next((folder / "discs").glob("*_left.pgm"))
     shutil.copy(left, alone)
-    message = failure(capsys, arguments(folder, tmp_path / "o.dpcal", discs=alone / left.name))
+    message = failure(*arguments(folder, tmp_path / "o.dpcal", discs=alone / left.name))
     assert "has no partner: the right view" in message
     assert not (tmp_path / "o.dpcal").exists()
 
 
-def test_files_that_are_no_captures(folder, tmp_path, capsys):
+def test_files_that_are_no_captures(folder, tmp_path, failure):
     (tmp_path / "notes.txt").write_text("hello")
-    message = failure(capsys, arguments(folder, tmp_path / "o.dpcal", white=tmp_path / "notes.txt"))
+    message = failure(*arguments(folder, tmp_path / "o.dpcal", white=tmp_path / "notes.txt"))
     assert "notes.txt is not named like a view of a dual-pixel capture" in message
 
 
-def test_a_folder_without_captures(folder, tmp_path, capsys):
-    message = failure(capsys, arguments(folder, tmp_path / "o.dpcal", white=tmp_path))
+def test_a_folder_without_captures(folder, tmp_path, failure):
+    message = failure(*arguments(folder, tmp_path / "o.dpcal", white=tmp_path))
     assert "holds no dual-pixel capture" in message
 
 
-def test_a_target_that_is_none(folder, tmp_path, capsys):
+def test_a_target_that_is_none(folder, tmp_path, failure):
     (tmp_path / "t.json").write_text("{}")
     given = arguments(folder, tmp_path / "o.dpcal")
     given[given.index("--target") + 1] = str(tmp_path / "t.json")
-    assert "does not describe a calibration target" in failure(capsys, given)
+    assert "does not describe a calibration target" in failure(*given)
 
 
-def test_an_even_kernel_size(folder, tmp_path, capsys):
+def test_an_even_kernel_size(folder, tmp_path, failure):
     given = [*arguments(folder, tmp_path / "o.dpcal"), "--kernel-size", "60"]
     expected = "The setting kernel_px = 60 cannot be used: the kernel size must be odd."
-    assert expected in failure(capsys, given)
+    assert expected in failure(*given)
 
 
-def test_a_published_folder_gets_no_constants(pixel4_data, capsys):
+def test_a_published_folder_gets_no_constants(pixel4_data, failure):
     given = ["calibrate", "distance", str(pixel4_data / "pixel4"), "--constants", "1", "2"]
-    assert "is a published folder, which is not changed" in failure(capsys, given)
+    assert "is a published folder, which is not changed" in failure(*given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,15 +18,8 @@ from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.capture.pgm import write_pgm_pair
 from napari_dpdeblur.cli import main
+from napari_dpdeblur.cli.main import COMMANDS
 from napari_dpdeblur.results import read_mpi
-
-
-@pytest.fixture(scope="module")
-def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small simulated capture with its calibration and truth."""
-    folder = tmp_path_factory.mktemp("cli") / "simulated"
-    assert main(["simulate", "-o", str(folder), "--size", "96", "128", "--seed", "3"]) == 0
-    return folder
 
 
 @pytest.fixture
@@ -36,15 +30,6 @@ def app_folder(tmp_path: Path) -> Path:
     values = np.random.default_rng(0).integers(4000, 65535, (2, 12, 20), dtype=np.uint16)
     write_pgm_pair(folder, "20240102_030405_678", *values)
     return folder
-
-
-def failure(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """What a command that must fail prints; its exit status must be 2."""
-    assert main([str(argument) for argument in arguments]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1, "one sentence, no traceback"
-    return captured.err
 
 
 # the program
@@ -68,9 +53,13 @@ def test_wrong_usage_ends_with_status_2(arguments, capsys):
 def test_every_command_has_help(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
-    text = capsys.readouterr().out
-    for command in ("info", "convert", "simulate", "render", "evaluate", "fetch", "demo"):
-        assert f"\n    {command} " in text
+    listed = re.findall(r"^    ([a-z][\w-]*)(?:\s|$)", capsys.readouterr().out, re.MULTILINE)
+    assert listed == [module.__name__.rpartition(".")[2].replace("_", "-") for module in COMMANDS]
+    for command in listed:
+        with pytest.raises(SystemExit) as stop:
+            main([command, "--help"])
+        assert stop.value.code == 0
+        assert f"usage: napari-dpdeblur {command} " in capsys.readouterr().out
 
 
 def test_bad_input_ends_the_process_with_status_2(tmp_path):
@@ -98,8 +87,8 @@ def test_info_prints_json(app_folder, capsys):
     assert description == open_capture(left, black=4000).describe()
 
 
-def test_info_of_an_empty_folder(tmp_path, capsys):
-    assert "holds no dual-pixel capture" in failure(capsys, "info", tmp_path)
+def test_info_of_an_empty_folder(tmp_path, failure):
+    assert "holds no dual-pixel capture" in failure("info", tmp_path)
 
 
 # convert
@@ -140,13 +129,13 @@ def test_convert_to_tiff_keeps_the_linear_values(app_folder, tmp_path, capsys):
     np.testing.assert_array_equal(tifffile.imread(output / files[0]), views[0, 0])
 
 
-def test_convert_of_colour_gives_tiff_and_refuses_png(tmp_path, capsys):
+def test_convert_of_colour_gives_tiff_and_refuses_png(tmp_path, failure):
     source = tmp_path / "dpdd"
     source.mkdir()
     for view in "LR":
         picture = np.random.default_rng(0).integers(0, 65535, (10, 12, 3), dtype=np.uint16)
         cv2.imwrite(str(source / f"1P0A0917_{view}.png"), picture)
-    message = failure(capsys, "convert", source, "-o", tmp_path / "png", "--format", "png")
+    message = failure("convert", source, "-o", tmp_path / "png", "--format", "png")
     assert "1P0A0917 has 3 srgb channels, but the PNG pair holds one linear channel" in message
     assert not (tmp_path / "png").exists()
     assert main(["convert", str(source), "-o", str(tmp_path / "tiff")]) == 0
@@ -159,18 +148,18 @@ def test_convert_takes_every_capture_of_a_folder(app_folder, tmp_path):
     assert len(list((tmp_path / "out").iterdir())) == 4
 
 
-def test_convert_never_writes_into_a_used_folder(app_folder, tmp_path, capsys):
+def test_convert_never_writes_into_a_used_folder(app_folder, tmp_path, failure):
     (tmp_path / "precious.txt").write_text("mine")
     before = sorted(tmp_path.iterdir())
-    assert "already exists" in failure(capsys, "convert", app_folder, "-o", tmp_path)
+    assert "already exists" in failure("convert", app_folder, "-o", tmp_path)
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_convert_leaves_nothing_behind_when_one_capture_is_bad(app_folder, tmp_path, capsys):
+def test_convert_leaves_nothing_behind_when_one_capture_is_bad(app_folder, tmp_path, failure):
     write_pgm_pair(app_folder, "20240102_030406_000", *np.full((2, 12, 20), 5000, np.uint16))
     damaged = app_folder / "20240102_030406_000_right.pgm"
     damaged.write_bytes(damaged.read_bytes()[:-10])
-    assert "is truncated" in failure(capsys, "convert", app_folder, "-o", tmp_path / "out")
+    assert "is truncated" in failure("convert", app_folder, "-o", tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["app"]
 
 
@@ -207,8 +196,8 @@ def test_simulate_is_deterministic(simulated, tmp_path):
     ("size", "message"),
     [(("97", "128"), "does not divide the 97 rows"), (("4", "128"), "at least 16 x 16 px")],
 )
-def test_simulate_refuses_impossible_sizes(size, message, tmp_path, capsys):
-    assert message in failure(capsys, "simulate", "-o", tmp_path / "out", "--size", *size)
+def test_simulate_refuses_impossible_sizes(size, message, tmp_path, failure):
+    assert message in failure("simulate", "-o", tmp_path / "out", "--size", *size)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -224,19 +213,6 @@ def test_render_gives_the_simulated_views(tmp_path):
     binned = (rendered * vignetting).reshape(2, 48, 2, 128).mean(axis=2)
     captured = open_capture(source).views[:, 0]
     assert np.abs(binned - captured).max() < 2 / 1023
-
-
-def test_render_by_layers_equals_the_renderer(simulated):
-    import torch
-
-    from napari_dpdeblur.cli import render
-
-    mpi = render._load_mpi(simulated / "mpi.tif")
-    blur = render.layer_blur(mpi, load_calibration(simulated / "synthetic.dpcal"), None)
-    np.testing.assert_allclose(
-        render.render_views(mpi, blur), mpi.render(blur).numpy(), atol=1e-5, rtol=0
-    )
-    assert isinstance(mpi.color, torch.Tensor)
 
 
 def test_render_of_a_crop_uses_the_kernels_of_its_tiles(simulated, tmp_path):
@@ -255,11 +231,10 @@ def test_render_of_a_crop_uses_the_kernels_of_its_tiles(simulated, tmp_path):
     np.testing.assert_allclose(part[45:, 45:], whole[45:, 45:], atol=1e-3)
 
 
-def test_render_refuses_layers_of_another_size(simulated, tmp_path, capsys):
+def test_render_refuses_layers_of_another_size(simulated, tmp_path, failure):
     main(["simulate", "-o", str(tmp_path / "small"), "--size", "64", "64"])
-    capsys.readouterr()
     calibration = ("--calibration", simulated / "synthetic.dpcal")
-    message = failure(capsys, "render", tmp_path / "small", *calibration, "-o", tmp_path / "views")
+    message = failure("render", tmp_path / "small", *calibration, "-o", tmp_path / "views")
     assert "multiplane image of 64 x 64 px does not fit the part of 96 x 128 px" in message
     assert "calibration of synthetic lens" in message
     assert not (tmp_path / "views").exists()
@@ -284,16 +259,16 @@ def test_fetch_prints_the_folder(pixel4_data, tmp_path, monkeypatch, capsys):
     assert load_calibration(folder).camera == "Google Pixel 4"
 
 
-def test_fetch_of_an_unknown_scene(capsys):
-    assert "no published Pixel 4 scene 099" in failure(capsys, "fetch", "pixel4", "--scenes", "99")
+def test_fetch_of_an_unknown_scene(failure):
+    assert "no published Pixel 4 scene 099" in failure("fetch", "pixel4", "--scenes", "99")
 
 
-# demo (what it fits: test_cli_fit.py)
+# demo (what it fits: test_fit.py)
 
 
-def test_demo_does_not_replace_foreign_files(tmp_path, capsys):
+def test_demo_does_not_replace_foreign_files(tmp_path, failure):
     (tmp_path / "holiday.jpg").write_text("mine")
-    assert "holds holiday.jpg" in failure(capsys, "demo", "-o", tmp_path)
+    assert "holds holiday.jpg" in failure("demo", "-o", tmp_path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="displays are announced like this on Linux")

@@ -1,0 +1,51 @@
+"""Both views of saved layers, as a calibrated lens would show them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from napari_dpdeblur.errors import CalibrationError
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.calibration import Calibration
+    from napari_dpdeblur.fit.problem import Crop
+    from napari_dpdeblur.optics import MultiplaneImage, TiledBlur
+
+
+def layer_blur(mpi: MultiplaneImage, calibration: Calibration, crop: Crop | None) -> TiledBlur:
+    """The blur of each layer, with the kernels of the tiles that the layers cover."""
+    from napari_dpdeblur.optics import TiledBlur, TileLayout
+
+    field = calibration.field
+    size = (mpi.color.shape[-2], mpi.color.shape[-1])
+    top, left, height, width = crop or (0, 0, field.height, field.width)
+    if size != (height, width) or not field.holds(top, left, height, width):
+        raise CalibrationError(
+            f"The multiplane image of {size[0]} x {size[1]} px does not fit the part of "
+            f"{height} x {width} px at ({top}, {left}) of the field of {field.height} x "
+            f"{field.width} px that the calibration of {calibration.camera} covers; give the "
+            "crop it was fitted on."
+        )
+    grid = calibration.kernel_grid()
+    layout = TileLayout.regular(field.height, field.width, grid.rows, grid.cols)
+    layout, tiles = layout.crop(top, left, height, width)
+    grid = grid.select(tiles, layout.rows, layout.cols)
+    return TiledBlur([grid.scaled(float(scale)) for scale in mpi.defocus_scales], layout)
+
+
+def render_views(mpi: MultiplaneImage, blur: TiledBlur) -> np.ndarray:
+    """Both views (2, C, H, W), one layer over the other from back to front (Eq. 2).
+
+    The same as ``mpi.render(blur)`` with the memory of one layer, and a progress bar.
+    """
+    import torch
+    from tqdm import trange
+
+    layers = torch.cat([mpi.color * mpi.alpha, mpi.alpha], dim=1)
+    views = torch.zeros(())
+    for index in trange(len(layers), desc="Rendering", unit="layer", delay=1):
+        blurred = blur[index : index + 1](layers[index : index + 1])[0]
+        views = blurred[:, :-1] + (1 - blurred[:, -1:]) * views
+    return views.numpy()
