@@ -36,7 +36,7 @@ def test_benchmark_writes_tables_and_page(
     others = tmp_path / "others"
     others.mkdir()
     options = ["--methods", "input", "wadhwa", "preview", "--maps", f"Others={others}"]
-    assert main(["benchmark", *common(data, report), *options, "--json"]) == 0
+    assert main(["benchmark", *common(data, report), *options, "--json"]) == 2
     printed = json.loads(capsys.readouterr().out)
     assert printed["rows"] == 8
     assert len(printed["failed"]) == 2
@@ -56,10 +56,14 @@ def test_benchmark_shows_its_progress(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["benchmark", *common(data, tmp_path / "r"), "--methods", "input"]
-    assert main([*arguments, "--scenes", "001", "--maps", f"Others={tmp_path}"]) == 0
+    assert main([*arguments, "--scenes", "001", "--maps", f"Others={tmp_path}"]) == 2
     output = capsys.readouterr()
     assert "scene 001, input" in output.err
     assert "holds no picture of scene 001" in output.out
+    assert output.err.endswith(
+        "napari-dpdeblur: 1 of 2 rows failed or are not complete; the reasons stand in "
+        f"{tmp_path / 'r' / 'table.md'}.\n"
+    )
 
 
 @pytest.mark.parametrize(

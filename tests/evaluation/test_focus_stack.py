@@ -205,3 +205,11 @@ def test_a_folder_that_cannot_be_written(stack: np.ndarray, tmp_path: Path) -> N
     truth = stack_truth(stack[::6], align=False)
     with pytest.raises(EvaluationError, match="cannot be written"):
         write_truth(truth, blocked, "001")
+
+
+def test_the_name_of_a_scene_does_not_lead_elsewhere(tmp_path: Path) -> None:
+    plane = np.ones((4, 4), np.float32)
+    truth = StackTruth(plane[None], plane, plane, None)
+    with pytest.raises(EvaluationError, match=r"'\.\./001' is not the name of a scene"):
+        write_truth(truth, tmp_path, "../001")
+    assert not list(tmp_path.iterdir())

@@ -130,8 +130,12 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, make_record: MakeRecord) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ResultError, match=r"cannot be written \(.*\); free space there or choose"):
-        write_run(make_record(), tmp_path / "file" / "run")
+    with pytest.raises(ResultError) as caught:
+        write_run(make_record(), tmp_path / "file" / "deep" / "run")
+    assert str(caught.value) == (
+        f"The output folder {tmp_path / 'file' / 'deep' / 'run'} cannot be made, because "
+        f"{tmp_path / 'file'} is not a folder; choose another place."
+    )
 
 
 def test_a_full_disk_leaves_nothing_behind(tiny_disk: Path, make_record: MakeRecord) -> None:

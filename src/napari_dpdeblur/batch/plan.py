@@ -78,6 +78,8 @@ def make_plan(
         white,
     )
     output = Path(output).absolute()
+    if output.exists() and not output.is_dir():
+        raise ResultError(f"The output {output} is a file; choose the name of a folder.")
     found = [_entry(files, conditions) for files in _captures(given)]
     known = {(e.key, e.files): e for e in read_index(output).captures}
     finished = _finished_folders(output, known.values())

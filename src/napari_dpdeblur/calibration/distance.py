@@ -51,11 +51,20 @@ def fit_lens_constants(
         )
     design = np.column_stack([np.ones_like(distance), 1 / distance])
     (a, b), *_ = np.linalg.lstsq(design, np.asarray(scales, float), rcond=None)
+    return checked_constants(float(a), float(b))
+
+
+def checked_constants(a: float, b: float) -> tuple[float, float]:
+    """A and B, if they can be those of a lens."""
+    if not np.isfinite([a, b]).all():
+        raise CalibrationError(
+            f"The lens constants A = {a:g} and B = {b:g} must be finite numbers."
+        )
     if b == 0:
         raise CalibrationError(
-            "The defocus does not change with the distance; keep the focus locked."
+            "With B = 0 the defocus would not change with the distance; keep the focus locked."
         )
-    return float(a), float(b)
+    return a, b
 
 
 def with_lens_constants(

@@ -136,6 +136,11 @@ def simulate_shoot(
     cols) bool: discs that something covers. The vignetting is that of the calibration, largest
     value 1.
     """
+    if calibration.frame_shape[0] % 2:
+        raise CalibrationError(
+            f"Captures of {calibration.frame_shape[0]} rows cannot be simulated, because the app "
+            "saves every second row; give an even number of rows."
+        )
     generator = np.random.default_rng(seed)
     discs, screen = pattern_in_frame(target, pose, calibration.frame_shape, hidden)
     light = _vignetting(calibration)

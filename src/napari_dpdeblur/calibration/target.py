@@ -28,6 +28,7 @@ SMALL_RADIUS, LARGE_RADIUS = 0.2, 0.34  # in pitches
 PIXEL4_FOCAL_PX = 1520.0
 MM_PER_INCH = 25.4
 MIN_PITCH_PX = 12
+MAX_SCREEN_PX = 20_000
 MIN_DISCS = 8  # along the shorter side
 
 
@@ -61,6 +62,11 @@ class Target:
     @classmethod
     def for_screen(cls, width_px: int, height_px: int, pitch_px: float) -> Target:
         """The grid that fills a screen, with whole discs only."""
+        if max(width_px, height_px) > MAX_SCREEN_PX:
+            raise CalibrationError(
+                f"A screen of {width_px} x {height_px} px cannot be; at most {MAX_SCREEN_PX} px "
+                "are accepted on each side."
+            )
         cols, rows = (int(side // pitch_px) for side in (width_px, height_px))
         if pitch_px < MIN_PITCH_PX or min(rows, cols) < MIN_DISCS:
             raise CalibrationError(
@@ -167,7 +173,9 @@ def load_target(path: Path) -> Target:
     try:
         content = _TargetFile.model_validate_json(read_regular(path, MAX_BYTES))
     except OSError as error:
-        raise CalibrationError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise CalibrationError(
+            f"The target {path} cannot be read: {error.strerror or error}."
+        ) from error
     except (ValidationError, UnicodeDecodeError) as error:
         raise _not_a_target(path) from error
     lengths = {len(row) for row in content.sizes}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from napari_dpdeblur.cli.arguments import add_crop_argument
+from napari_dpdeblur.cli.arguments import add_crop_argument, count_argument
 from napari_dpdeblur.cli.benchmark import add_data_arguments, compare
 from napari_dpdeblur.fit.presets import PRESETS
 
@@ -34,7 +34,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument(
         "--steps",
-        type=int,
+        type=count_argument,
         default=300,
         help="Adam steps of the preset paper (default: %(default)s)",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,31 @@ def crop_argument(text: str) -> Crop:
             f"{text!r} is not a crop; give four whole numbers as Y,X,H,W"
         ) from None
     return top, left, height, width
+
+
+def count_argument(text: str) -> int:
+    """Parse a number of things, of which there is at least one."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def seed_argument(text: str) -> int:
+    """Parse the seed of a random generator."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    return int(text)
+
+
+def length_argument(text: str) -> float:
+    """Parse a length, which is larger than 0, in the unit of its option."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
 
 
 def size_argument(text: str) -> tuple[int, int]:

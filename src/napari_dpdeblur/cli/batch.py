@@ -11,6 +11,7 @@ from napari_dpdeblur.cli.arguments import (
     add_fit_arguments,
     add_json_argument,
     add_level_arguments,
+    count_argument,
     given_settings,
     print_result,
 )
@@ -45,7 +46,10 @@ def add_parser(subparsers: Subparsers) -> None:
         help="dask scheduler, such as tcp://10.0.0.1:8786 (default: processes on this computer)",
     )
     parser.add_argument(
-        "--workers", type=int, metavar="N", help="processes on this computer (default: by memory)"
+        "--workers",
+        type=count_argument,
+        metavar="N",
+        help="processes on this computer (default: by memory)",
     )
     add_fit_arguments(parser)
     add_level_arguments(parser)
@@ -89,7 +93,8 @@ def _computed(plan: Plan, settings: FitSettings, arguments: argparse.Namespace) 
     if arguments.scheduler == LOCAL:
         workers = local_workers(arguments.workers, plan.memory_bytes, settings, len(pending))
         threads = threads_each(settings, workers)
-        where = f"{workers} workers of about {plan.memory_bytes / 1e9:.1f} GB"
+        number = "1 worker" if workers == 1 else f"{workers} workers"
+        where = f"{number} of about {plan.memory_bytes / 1e9:.1f} GB"
     with (
         tqdm(total=len(pending), desc=where, unit="capture", disable=arguments.json) as bar,
         connected(arguments.scheduler, workers) as client,

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from napari_dpdeblur.cli.arguments import add_json_argument, print_result
+from napari_dpdeblur.cli.arguments import add_json_argument, count_argument, print_result
+from napari_dpdeblur.errors import EvaluationError
 
 if TYPE_CHECKING:
     from napari_dpdeblur.cli.arguments import Subparsers
@@ -49,7 +50,7 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
         "--calibration", type=Path, help="calibration file or folder (default: DATA/calibration)"
     )
     parser.add_argument("--scenes", nargs="+", metavar="NAME", help="only these scenes")
-    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads of torch")
+    parser.add_argument("--threads", type=count_argument, metavar="N", help="CPU threads of torch")
     add_json_argument(parser)
 
 
@@ -107,7 +108,7 @@ def compare(
     from napari_dpdeblur.evaluation.result_store import ResultStore
 
     scenes = arguments.scenes or find_scenes(arguments.data)
-    calibration = load_calibration(arguments.calibration or arguments.data / "calibration")
+    calibration = load_calibration(_calibration(arguments))
     store = ResultStore(arguments.output)
     crop = getattr(arguments, "crop", None)
     benchmark = Benchmark(arguments.data, calibration, methods, scenes, store, crop)
@@ -121,13 +122,27 @@ def compare(
     ]
     result = {"folder": str(arguments.output), "files": files, "rows": len(rows)}
     print_result({**result, "failed": failed}, arguments.json)
+    if failed:
+        raise EvaluationError(
+            f"{len(failed)} of {len(rows)} rows failed or are not complete; the reasons stand in "
+            f"{arguments.output / 'table.md'}."
+        )
+
+
+def _calibration(arguments: argparse.Namespace) -> Path:
+    default: Path = arguments.data / "calibration"
+    if arguments.calibration is None and not default.exists():
+        raise EvaluationError(
+            f"The data folder {arguments.data} has no folder calibration; give --calibration."
+        )
+    return arguments.calibration or default
 
 
 def _limit_threads(threads: int | None) -> None:
     if threads is not None:
         import torch
 
-        torch.set_num_threads(max(threads, 1))
+        torch.set_num_threads(threads)
 
 
 def _rows_with_bar(benchmark: Benchmark, quiet: bool) -> list[Row]:

@@ -9,7 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from napari_dpdeblur.cli.arguments import add_json_argument, print_result, size_argument
+from napari_dpdeblur.cli.arguments import (
+    add_json_argument,
+    length_argument,
+    print_result,
+    size_argument,
+)
 from napari_dpdeblur.cli.calibrate_target import add_simulate, add_target
 from napari_dpdeblur.errors import CalibrationError
 
@@ -66,7 +71,9 @@ def _add_run(steps: Subparsers) -> None:
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an earlier calibration")
     parser.add_argument("--camera", default="unknown camera", help="name of the camera")
-    parser.add_argument("--focus-distance", type=float, metavar="M", help="focus, in metres")
+    parser.add_argument(
+        "--focus-distance", type=length_argument, metavar="M", help="focus, in metres"
+    )
     parser.add_argument(
         "--grid",
         type=size_argument,
@@ -140,7 +147,8 @@ def progress_bar() -> Iterator[Callable[[CalibrationEvent], None]]:
     with tqdm(total=100, desc="Calibrating", unit="%", delay=1) as bar:
 
         def show(event: CalibrationEvent) -> None:
-            bar.set_postfix_str(f"{event.stage}: {event.detail}")
+            # Without a refresh of its own, which would come before the delay.
+            bar.set_postfix_str(f"{event.stage}: {event.detail}", refresh=False)
             bar.update(round(100 * event.fraction) - bar.n)
 
         yield show
@@ -210,16 +218,16 @@ def run_distance(arguments: argparse.Namespace) -> None:
     from dataclasses import replace
 
     from napari_dpdeblur.calibration import load_calibration, save_calibration
-    from napari_dpdeblur.calibration.distance import with_lens_constants
+    from napari_dpdeblur.calibration.distance import checked_constants, with_lens_constants
 
     base = load_calibration(arguments.calibration)
     if arguments.calibration.is_dir():
         raise CalibrationError(
-            f"{arguments.calibration} is a published folder, which is not changed; copy it to a "
-            ".dpcal file first."
+            f"{arguments.calibration} is a published folder, which is not changed; in Python, "
+            "save_calibration(load_calibration(folder), 'camera.dpcal') makes a file of it."
         )
     if arguments.constants:
-        base = replace(base, lens_constants=tuple(arguments.constants))
+        base = replace(base, lens_constants=checked_constants(*arguments.constants))
     else:
         known = [(_metres(text), load_calibration(path)) for text, path in arguments.at]
         base = with_lens_constants(base, known)

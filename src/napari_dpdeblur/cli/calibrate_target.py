@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from napari_dpdeblur.cli.arguments import add_output_argument, print_result, size_argument
+from napari_dpdeblur.cli.arguments import (
+    add_output_argument,
+    count_argument,
+    length_argument,
+    print_result,
+    seed_argument,
+    size_argument,
+)
 
 if TYPE_CHECKING:
     from napari_dpdeblur.cli.arguments import Subparsers
@@ -28,20 +35,23 @@ def add_target(steps: Subparsers) -> None:
     )
     parser.add_argument(
         "--diagonal",
-        type=float,
+        type=length_argument,
         default=27,
         metavar="INCH",
         help="of the screen, in inches (default: %(default)s)",
     )
     parser.add_argument(
         "--distance",
-        type=float,
+        type=length_argument,
         default=45,
         metavar="CM",
         help="to the camera, in centimetres (default: %(default)s)",
     )
     parser.add_argument(
-        "--pitch", type=float, metavar="PX", help="distance between discs, instead of the two above"
+        "--pitch",
+        type=length_argument,
+        metavar="PX",
+        help="distance between discs, instead of the two above",
     )
     add_output_argument(parser)
     parser.set_defaults(run=run_target)
@@ -81,9 +91,11 @@ def add_simulate(steps: Subparsers) -> None:
         help="of the captures, in square pixels (default: 2016x1512)",
     )
     parser.add_argument(
-        "--burst", type=int, default=6, help="captures of the discs (default: %(default)s)"
+        "--burst", type=count_argument, default=6, help="captures of the discs (default: 6)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the noise (default: %(default)s)")
+    parser.add_argument(
+        "--seed", type=seed_argument, default=0, help="of the noise (default: %(default)s)"
+    )
     parser.set_defaults(run=run_simulate)
 
 

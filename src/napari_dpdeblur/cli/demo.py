@@ -59,7 +59,9 @@ def run(arguments: argparse.Namespace) -> None:
     from napari_dpdeblur.results.run_folder import RUN_FILES
 
     known_files = (*RUN_FILES, *SIMULATED_FILES)
-    check_output_folder(arguments.output, overwrite=True, known_files=known_files)
+    # Less than a whole demo is somebody's own simulation or run.
+    is_demo = not _names(arguments.output) < set(known_files)
+    check_output_folder(arguments.output, overwrite=is_demo, known_files=known_files)
     simulation = simulate(*SIZE, seed=SEED)
     result = _fit(simulation)
     with atomic_folder(arguments.output, overwrite=True, known_files=known_files) as partial:
@@ -70,6 +72,10 @@ def run(arguments: argparse.Namespace) -> None:
         open_in_napari([arguments.output / name for name in SHOWN_FILES])
     else:
         print(f"napari was not opened ({reason}).")
+
+
+def _names(folder: Path) -> set[str]:
+    return {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
 
 
 def _fit(simulation: Simulation) -> FitResult:

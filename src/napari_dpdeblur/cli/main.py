@@ -72,6 +72,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except DpDeblurError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return BAD_INPUT_STATUS
+    except MemoryError:
+        print(f"{PROGRAM}: there is not enough memory for this.", file=sys.stderr)
+        return BAD_INPUT_STATUS
+    except BrokenPipeError:  # as in `... | head`: nobody wants to read the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return INTERRUPTED_STATUS
     except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return INTERRUPTED_STATUS

@@ -6,7 +6,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from napari_dpdeblur.cli.arguments import add_json_argument, add_output_argument, print_result
+from napari_dpdeblur.cli.arguments import (
+    add_json_argument,
+    add_output_argument,
+    print_result,
+    seed_argument,
+)
 
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration.synthetic import Simulation
@@ -36,7 +41,9 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar=("H", "W"),
         help="rows (even) and columns with square pixels (default: %(default)s)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of scene and noise (default: 0)")
+    parser.add_argument(
+        "--seed", type=seed_argument, default=0, help="of scene and noise (default: 0)"
+    )
     parser.add_argument("--noise-free", action="store_true", help="only 10-bit quantisation")
     add_json_argument(parser)
     parser.set_defaults(run=run)

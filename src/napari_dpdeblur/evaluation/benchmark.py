@@ -40,6 +40,15 @@ class Benchmark:
     store: ResultStore
     crop: Crop | None = None
 
+    def __post_init__(self) -> None:
+        if self.crop is not None and not self.calibration.field.holds(*self.crop):
+            top, left, height, width = self.crop
+            raise EvaluationError(
+                f"The crop of {height} x {width} px at ({top}, {left}) does not lie inside the "
+                f"calibrated field of {self.calibration.field.height} x "
+                f"{self.calibration.field.width} px."
+            )
+
     @property
     def total(self) -> int:
         """How many rows there are."""

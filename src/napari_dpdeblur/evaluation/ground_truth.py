@@ -42,7 +42,7 @@ def defocus_path(folder: Path, scene: str) -> Path:
 
 def load_sharp(path: Path) -> FloatImage:
     """Read a sharp image as float32, (C, H, W), linear; full scale of an integer file is 1."""
-    return _channels_first(_read_picture(Path(path), "ground-truth image"))
+    return load_picture(path, "ground-truth image")
 
 
 def load_defocus(path: Path) -> DefocusTruth:
@@ -51,9 +51,9 @@ def load_defocus(path: Path) -> DefocusTruth:
     return DefocusTruth(pixels, (pixels > 0).astype(np.float32))
 
 
-def load_predicted_image(path: Path) -> FloatImage:
-    """Read an all-in-focus image that another program made, as :func:`load_sharp` does."""
-    return _channels_first(_read_picture(Path(path), "predicted image"))
+def load_picture(path: Path, name: str) -> FloatImage:
+    """Read an image as :func:`load_sharp` does; ``name`` is what messages call it."""
+    return _channels_first(_read_picture(Path(path), name))
 
 
 def load_predicted_map(path: Path) -> FloatImage:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from napari_dpdeblur.errors import EvaluationError
 from napari_dpdeblur.evaluation.baselines.external import SUFFIXES
 from napari_dpdeblur.evaluation.focus_stack import StackTruth
-from napari_dpdeblur.evaluation.ground_truth import defocus_path, load_predicted_image, sharp_path
+from napari_dpdeblur.evaluation.ground_truth import defocus_path, load_picture, sharp_path
 from napari_dpdeblur.files.atomic import write_atomically
 
 LOWEST_CONFIDENT = 1  # of 255: 0 means no confidence
@@ -29,7 +29,7 @@ def read_slices(paths: Sequence[Path]) -> npt.NDArray[np.float32]:
     """All slices, (S, C, H, W), linear."""
     slices: list[npt.NDArray[np.float32]] = []
     for path in paths:
-        image = load_predicted_image(path)
+        image = load_picture(path, "slice")
         if slices and image.shape != slices[0].shape:
             raise EvaluationError(
                 f"The slice {path} has the shape {image.shape} but the first one "
@@ -43,6 +43,8 @@ def read_slices(paths: Sequence[Path]) -> npt.NDArray[np.float32]:
 
 def write_truth(truth: StackTruth, folder: Path, name: str, overwrite: bool = False) -> list[Path]:
     """Write the sharp image (16 bits) and the defocus map (8 bits); return their paths."""
+    if not name or Path(name).name != name:
+        raise EvaluationError(f"{name!r} is not the name of a scene; give one such as 001.")
     sharp = np.round(np.clip(np.moveaxis(truth.all_in_focus, 0, -1), 0, 1) * 65535)
     shown = LOWEST_CONFIDENT + np.round(truth.defocus * (255 - LOWEST_CONFIDENT))
     contents: dict[Path, npt.NDArray[np.integer]] = {

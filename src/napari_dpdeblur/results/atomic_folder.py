@@ -22,20 +22,32 @@ def check_output_folder(folder: Path, overwrite: bool, known_files: Collection[s
     be replaced: a typing error must not remove somebody's pictures.
     """
     if not folder.exists():
+        _check_place(folder)
         return
     if not folder.is_dir():
         raise ResultError(f"The output {folder} is a file; choose the name of a new folder.")
     present = sorted(entry.name for entry in folder.iterdir())
     if present and not overwrite:
+        remedy = "choose another name" + (" or ask for overwriting" if known_files else "")
         raise ResultError(
-            f"The output folder {folder} already exists and is not overwritten; "
-            "choose another name or ask for overwriting."
+            f"The output folder {folder} already exists and is not overwritten; {remedy}."
         )
     foreign = [name for name in present if name not in known_files]
     if foreign:
         raise ResultError(
             f"The output folder {folder} holds {foreign[0]}, which is not part of a run; "
             "move it elsewhere or choose another name."
+        )
+
+
+def _check_place(folder: Path) -> None:
+    """Refuse a place in which no folder can be made: better before a long computation."""
+    above = next(path for path in Path(os.path.abspath(folder)).parents if path.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        reason = "is not a folder" if not above.is_dir() else "cannot be written to"
+        raise ResultError(
+            f"The output folder {folder} cannot be made, because {above} {reason}; choose another "
+            "place."
         )
 
 

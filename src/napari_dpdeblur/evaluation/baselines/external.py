@@ -11,7 +11,7 @@ import numpy as np
 
 from napari_dpdeblur.errors import EvaluationError
 from napari_dpdeblur.evaluation.baselines.prediction import FloatArray, Prediction
-from napari_dpdeblur.evaluation.ground_truth import load_predicted_image, load_predicted_map
+from napari_dpdeblur.evaluation.ground_truth import load_picture, load_predicted_map
 
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
@@ -56,7 +56,7 @@ class ExternalResults:
 
 def _image(path: Path, channels: int) -> FloatArray:
     """An image (C, H, W); the colours of a network's output for a grey capture are averaged."""
-    image = load_predicted_image(path)
+    image = load_picture(path, "predicted image")
     if channels == 1 and len(image) == 3:
         return np.asarray(image.mean(axis=0, keepdims=True), np.float32)
     return image

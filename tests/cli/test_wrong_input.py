@@ -1,0 +1,112 @@
+"""What people type wrong: one sentence or argparse's line, status 2, nothing written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from napari_dpdeblur.cli import main
+from napari_dpdeblur.cli.main import COMMANDS
+
+# {s}: a simulated capture, {o}: an output that does not exist, {f}: a text file, {e}: an empty
+# folder.
+LENS = "--calibration {s}/synthetic.dpcal"
+SHOTS = "--discs {s} --white {s} --black {s}"
+SENTENCES = {
+    "info {e}/nowhere": "nowhere does not exist",
+    "info {f}": "is not named like a view of a dual-pixel capture",
+    "info {s} --black 99999": "the black level (99999) must lie between 0 and the white level",
+    "convert {e} -o {o}": "holds no dual-pixel capture",
+    "convert {s} -o {s}": "already exists and is not overwritten; choose another name.",
+    "fit {s} --calibration {e}/nowhere -o {o}": "The calibration {e}/nowhere does not exist",
+    "fit {s} --calibration {f} -o {o}": "is not a calibration file",
+    "fit {s} --calibration {e} -o {o}": "blur_kernels_left.npy is missing",
+    f"fit {{s}} {LENS} -o {{f}}": "is a file; choose the name of a new folder",
+    f"fit {{s}} {LENS} -o {{f}}/run": "cannot be made, because {f} is not a folder",
+    f"fit {{s}} {LENS} -o {{o}} --crop 0,0,0,0": "does not lie inside the calibrated field",
+    f"fit {{s}} {LENS} -o {{o}} --settings {{e}}/none.yaml": "cannot be read: No such file",
+    f"batch {{e}} {LENS} -o {{o}}": "holds no complete dual-pixel capture",
+    f"batch {{s}} {LENS} -o {{f}}": "is a file; choose the name of a folder",
+    "simulate -o {o} --size 0 0": "at least 16 x 16 px",
+    f"render {{f}} {LENS} -o {{o}}": "damaged or not a TIFF file",
+    "evaluate {e} --sharp {f}": "all_in_focus.tif does not exist",
+    "evaluate {s}": "give a sharp image, a defocus map or both",
+    f"baseline onnx {{s}} {LENS} -o {{o}} --model {{f}}": "give a file in the ONNX format",
+    "benchmark {e} -o {o}": "holds no capture and no ground truth",
+    "benchmark {s} -o {o}": "has no folder calibration; give --calibration",
+    f"ablation {{s}} {LENS} -o {{o}} --crop 90,0,32,32": "The crop of 32 x 32 px at (90, 0)",
+    "focus-stack {e} -o {o} --name 1": "name the pictures from near to far",
+    "focus-stack {f} -o {o} --name 1": "The slice {f} cannot be read",
+    "fetch pixel4 --scenes 0": "There is no published Pixel 4 scene 000",
+    "demo -o {s}": "already exists and is not overwritten",
+    "calibrate target --screen 99999x99999 -o {o}": "at most 20000 px are accepted",
+    "calibrate target --screen 64x64 -o {o}": "cannot show a grid of discs",
+    "calibrate simulate --size 672x503 -o {o}": "give an even number of rows",
+    f"calibrate run {SHOTS} --target {{e}}/none -o {{o}}": "The target {e}/none cannot be read",
+    f"calibrate run {SHOTS} --target {{f}} -o {{o}}": "does not describe a calibration target",
+    "calibrate show {e}/nowhere": "The calibration {e}/nowhere does not exist",
+    "calibrate distance {s}/synthetic.dpcal --constants 1 nan": "must be finite numbers",
+    "calibrate distance {s}/synthetic.dpcal --constants 1 0": "With B = 0 the defocus",
+    "calibrate distance {s}/synthetic.dpcal --at 0.4 {s}/synthetic.dpcal": "Two or more different",
+}
+USAGE = {
+    "": "the following arguments are required: COMMAND",
+    "fitt": "invalid choice: 'fitt'",
+    "calibrate": "the following arguments are required: STEP",
+    "fit {s}": "the following arguments are required: --calibration, -o/--output",
+    f"fit {{s}} {LENS} -o {{o}} --preset fast": "invalid choice: 'fast'",
+    f"fit {{s}} {LENS} -o {{o}} --crop 1,2,3": "give four whole numbers as Y,X,H,W",
+    f"batch {{s}} {LENS} -o {{o}} --workers 0": "'0' is not a whole number of at least 1",
+    "simulate -o {o} --seed -1": "'-1' is not a whole number of at least 0",
+    f"benchmark {{s}} {LENS} -o {{o}} --threads 0": "'0' is not a whole number of at least 1",
+    f"ablation {{s}} {LENS} -o {{o}} --steps few": "'few' is not a whole number",
+    "fetch pixel5": "invalid choice: 'pixel5'",
+    "calibrate target --screen 1920 -o {o}": "give width and height as 1920x1080",
+    "calibrate target --screen 1920x1080 --pitch 0 -o {o}": "'0' is not a number above 0",
+    "calibrate target --screen 1920x1080 --diagonal large -o {o}": "'large' is not a number above",
+    "calibrate simulate --burst -1 -o {o}": "'-1' is not a whole number of at least 1",
+    "calibrate distance {s}/synthetic.dpcal": "one of the arguments --constants --at is required",
+}
+
+
+@pytest.fixture
+def places(simulated: Path, tmp_path: Path) -> dict[str, Path]:
+    """What stands for the letters in the commands."""
+    output, notes, empty = tmp_path / "output", tmp_path / "notes.txt", tmp_path / "empty"
+    notes.write_text("hello")
+    empty.mkdir()
+    return {"s": simulated, "o": output, "f": notes, "e": empty}
+
+
+@pytest.mark.parametrize("command", SENTENCES)
+def test_input_that_cannot_be_used(command, failure, places):
+    before = {path: path.stat().st_mtime_ns for path in places["s"].iterdir()}
+    words = [word.format(**places) for word in command.split()]
+    assert SENTENCES[command].format(**places) in failure(*words)
+    assert not places["o"].exists()
+    assert {path: path.stat().st_mtime_ns for path in places["s"].iterdir()} == before
+
+
+@pytest.mark.parametrize("command", USAGE)
+def test_arguments_that_mean_nothing(command, capsys, places):
+    with pytest.raises(SystemExit) as stop:
+        main([word.format(**places) for word in command.split()])
+    assert stop.value.code == 2
+    assert USAGE[command] in capsys.readouterr().err.splitlines()[-1]
+    assert not places["o"].exists()
+
+
+def test_every_command_is_tried():
+    tried = {command.split()[0] for command in (*SENTENCES, *USAGE) if command}
+    names = {module.__name__.rpartition(".")[2].replace("_", "-") for module in COMMANDS}
+    assert names <= tried
+
+
+def test_too_little_memory_is_a_sentence(monkeypatch, capsys):
+    def run(arguments):
+        raise MemoryError
+
+    monkeypatch.setattr("napari_dpdeblur.cli.info.run", run)
+    assert main(["info", "somewhere"]) == 2
+    assert capsys.readouterr().err == "napari-dpdeblur: there is not enough memory for this.\n"
