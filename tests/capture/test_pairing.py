@@ -6,7 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from napari_dpdeblur.capture import find_captures, looks_like_capture, open_capture
+from napari_dpdeblur.capture import (
+    capture_name,
+    find_captures,
+    list_captures,
+    looks_like_capture,
+    open_capture,
+)
 from napari_dpdeblur.capture.pgm import write_pgm_pair
 from napari_dpdeblur.errors import CaptureError
 
@@ -28,6 +34,36 @@ def test_views_in_different_folders_can_be_named(app_pair, tmp_path: Path):
     moved.parent.mkdir()
     app_pair[1].rename(moved)
     assert open_capture(moved, app_pair[0]).source.files == (str(app_pair[0]), str(moved))
+
+
+def test_a_list_names_every_capture_once(app_pair, tmp_path: Path):
+    other = write_pgm_pair(tmp_path, "other", *np.ones((2, 4, 4), np.uint16))
+    assert list_captures([tmp_path]) == [app_pair, other]
+    assert list_captures([tmp_path, *app_pair, tmp_path]) == [app_pair, other]
+    assert list_captures([other[1], app_pair[0], other[0]]) == [(other[1],), (app_pair[0],)]
+    assert list_captures([]) == []
+
+
+def test_a_list_of_nothing_says_why(app_pair, tmp_path: Path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CaptureError, match="empty holds no dual-pixel capture"):
+        list_captures([app_pair[0], tmp_path / "empty"])
+    with pytest.raises(CaptureError, match=r"nowhere_left\.pgm does not exist"):
+        list_captures([tmp_path / "nowhere_left.pgm"])
+
+
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        (("001_left.png", "001_right.png"), "001"),
+        (("IMG_7_L.png", "IMG_7_R.png"), "IMG_7"),
+        (("IMG_0001.CR2",), "IMG_0001"),
+        (("left_pd/dawn/result_leftPd_center.png",), "dawn"),
+        (("anything.txt",), "anything"),
+    ],
+)
+def test_a_capture_is_named_after_its_scene(files: tuple[str, ...], name: str):
+    assert capture_name([Path(file) for file in files]) == name
 
 
 def test_nothing_given():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from napari_dpdeblur.batch.index import Entry, read_index
 from napari_dpdeblur.calibration import Calibration, load_calibration
-from napari_dpdeblur.capture import find_captures
+from napari_dpdeblur.capture import capture_name, find_captures
 from napari_dpdeblur.errors import CaptureError, ResultError
 from napari_dpdeblur.files import digest
 from napari_dpdeblur.fit.estimate import estimate_memory
@@ -22,7 +21,6 @@ from napari_dpdeblur.results.run_folder import RUN_FILES
 
 KEY = "batch_key"  # its name in run.yaml
 CHECKPOINTS = ".checkpoints"
-_VIEW = re.compile(r"_(left|right|L|R)$")
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ def _captures(given: Iterable[Path]) -> list[tuple[Path, ...]]:
 
 def _entry(files: tuple[Path, ...], conditions: Conditions) -> Entry:
     names = tuple(str(path) for path in files)
-    name = _shared_name(files)
+    name = capture_name(files)
     try:
         key = conditions.key([digest(path) for path in files])
     except OSError as error:
@@ -121,13 +119,6 @@ def _entry(files: tuple[Path, ...], conditions: Conditions) -> Entry:
             key=unreadable, name=name, files=names, folder=name, status="failed", message=message
         )
     return Entry(key=key, name=name, files=names, folder=name)
-
-
-def _shared_name(files: tuple[Path, ...]) -> str:
-    """The name of the first file without the word for its view; 001_left: 001."""
-    stem = files[0].stem
-    # In the portrait layout all files are named alike, and the folders tell them apart.
-    return files[0].parent.name if stem.startswith("result_") else _VIEW.sub("", stem)
 
 
 def _finished_folders(output: Path, known: Iterable[Entry]) -> dict[str, str]:

@@ -16,9 +16,9 @@ import pooch
 from tqdm import tqdm
 
 from napari_dpdeblur.errors import DownloadError
+from napari_dpdeblur.files.cache import user_cache
 
 MIRROR_VARIABLE = "DPDEBLUR_PIXEL4_MIRROR"
-CACHE_VARIABLE = "DPDEBLUR_CACHE"
 COMMIT = "d6a92620163cb462ff5b77a813bc5c03b0dab240"
 PUBLISHED_URL = (
     "https://raw.githubusercontent.com/cmu-ci-lab/dual_pixel_defocus_estimation_deblurring/"
@@ -65,7 +65,7 @@ def _fetched(
 
 def cache_folder() -> Path:
     """The folder that holds what was fetched."""
-    return Path(os.environ.get(CACHE_VARIABLE) or pooch.os_cache("napari-dpdeblur")) / "pixel4"
+    return user_cache("pixel4")
 
 
 def _store(source: str) -> pooch.Pooch:

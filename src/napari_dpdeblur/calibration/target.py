@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from napari_dpdeblur.capture.levels import linear_to_srgb
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.files import read_regular, write_atomically
 
@@ -125,8 +126,7 @@ class Target:
         x, y = np.meshgrid(np.arange(width), np.arange(height))
         distance = self.signed_distance_px(np.stack([x, y], axis=-1).astype(np.float64))
         light = np.clip(0.5 + distance, 0.0, 1.0)
-        display = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
-        return np.asarray(np.rint(255 * display), np.uint8)
+        return np.asarray(np.rint(255 * linear_to_srgb(light)), np.uint8)
 
     def describe(self) -> dict[str, Any]:
         """The content of `target.json`."""

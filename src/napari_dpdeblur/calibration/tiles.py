@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 
 from napari_dpdeblur.calibration.solve_settings import SolveSettings
+from napari_dpdeblur.capture.merge import MAD_TO_SIGMA
 from napari_dpdeblur.optics import TileLayout
 
-MAD_TO_SIGMA = 1.4826
 WEIGHT_SMOOTHING_PX = 2.0
 FILTER_REACH_PX = 32
 # Third differences along x see noise and hardly anything of a blurred picture.

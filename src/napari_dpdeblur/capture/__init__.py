@@ -2,13 +2,21 @@
 
 from napari_dpdeblur.capture.dual_pixel import DualPixelCapture, Source, estimate_black
 from napari_dpdeblur.capture.merge import merge_captures
-from napari_dpdeblur.capture.pairing import find_captures, looks_like_capture, open_capture
+from napari_dpdeblur.capture.pairing import (
+    capture_name,
+    find_captures,
+    list_captures,
+    looks_like_capture,
+    open_capture,
+)
 
 __all__ = [
     "DualPixelCapture",
     "Source",
+    "capture_name",
     "estimate_black",
     "find_captures",
+    "list_captures",
     "looks_like_capture",
     "merge_captures",
     "open_capture",

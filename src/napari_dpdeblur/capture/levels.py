@@ -17,6 +17,12 @@ def srgb_to_linear(encoded: np.ndarray) -> np.ndarray:
     return np.where(encoded <= 0.04045, toe, curve).astype(np.float32)
 
 
+def linear_to_srgb(linear: np.ndarray) -> np.ndarray:
+    """Apply the sRGB transfer curve to linear values in 0..1; any shape."""
+    curve = 1.055 * linear ** (1 / 2.4) - 0.055
+    return np.where(linear <= 0.0031308, 12.92 * linear, curve)
+
+
 def darkest_level(raw: np.ndarray) -> float:
     """The level in raw units that only the darkest 0.1 % of the values stay below."""
     return float(np.percentile(raw, DARKEST_PERCENT))

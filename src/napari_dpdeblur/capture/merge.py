@@ -23,7 +23,7 @@ ECC_SMOOTHING_PX = 5
 ECC_CRITERIA = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 100, 1e-6)
 CLIP_SIGMAS = 4.0
 NOISE_WINDOW_PX = 15
-MAD_TO_SIGMA = 1.4826
+MAD_TO_SIGMA = 1.4826  # median absolute deviation to standard deviation of normal noise
 
 
 def merge_captures(captures: Sequence[DualPixelCapture], align: bool = True) -> DualPixelCapture:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from napari_dpdeblur.capture.canon import CANON_RAW, DPDD_PNG, NUMBERED_JPEG
@@ -45,6 +45,23 @@ def find_captures(folder: PathLike) -> list[tuple[Path, ...]]:
     """
     found = {part.files for _, part in _parts_below(_absolute(folder)) if part.has_partner}
     return sorted(found)
+
+
+def list_captures(paths: Iterable[PathLike]) -> list[tuple[Path, ...]]:
+    """What to open for every capture that files and folders name, each capture once."""
+    found: dict[tuple[Path, ...], tuple[Path, ...]] = {}
+    for path in map(_absolute, paths):
+        inside = find_captures(path) if path.is_dir() else []
+        found.update({files: files for files in inside})
+        if not inside:  # a file, or a folder about which there is something to say
+            found.setdefault(_only_one([path])[1].files, (path,))
+    return list(found.values())
+
+
+def capture_name(files: Sequence[Path]) -> str:
+    """The name of the capture that files belong to: 001 for `001_left.png`, `001_right.png`."""
+    recognised = _recognise(files[0])
+    return files[0].stem if recognised is None else recognised[1].name
 
 
 def looks_like_capture(path: PathLike) -> bool:

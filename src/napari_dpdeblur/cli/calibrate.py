@@ -128,15 +128,10 @@ def _settings(arguments: argparse.Namespace) -> SolveSettings:
 
 def open_all(paths: list[Path], arguments: argparse.Namespace) -> list[DualPixelCapture]:
     """Every capture that the files and folders name, each once."""
-    from napari_dpdeblur.capture import find_captures, open_capture
+    from napari_dpdeblur.capture import list_captures, open_capture
 
-    opened: dict[tuple[str, ...], DualPixelCapture] = {}
-    for path in paths:
-        found = find_captures(path) if path.is_dir() else []
-        for files in found or [(path,)]:
-            capture = open_capture(*files, black=arguments.black_level, white=arguments.white_level)
-            opened.setdefault(capture.source.files, capture)
-    return list(opened.values())
+    levels = {"black": arguments.black_level, "white": arguments.white_level}
+    return [open_capture(*files, **levels) for files in list_captures(paths)]
 
 
 @contextmanager

@@ -58,9 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _pending(arguments: argparse.Namespace) -> list[tuple[Path, ...]]:
     """The files of each capture to convert."""
-    from napari_dpdeblur.capture import find_captures
+    from napari_dpdeblur.capture import list_captures
 
     given = arguments.capture
-    if len(given) == 1 and given[0].is_dir():
-        return find_captures(given[0]) or [tuple(given)]
-    return [tuple(given)]
+    return list_captures(given) if len(given) == 1 else [tuple(given)]

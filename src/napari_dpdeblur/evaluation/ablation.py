@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from napari_dpdeblur.evaluation.methods import Crop, NamedMethod, fit_method
+from napari_dpdeblur.evaluation.methods import NamedMethod, fit_method
 from napari_dpdeblur.evaluation.result_store import Row
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.fit.problem import Crop
 
 FULL = "all terms"
 NO_BIAS = "no bias correction"

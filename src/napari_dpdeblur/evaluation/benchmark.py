@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from napari_dpdeblur.errors import CaptureError, DpDeblurError, EvaluationError
-from napari_dpdeblur.evaluation.ground_truth import DEFOCUS_FOLDER, SHARP_FOLDER
-from napari_dpdeblur.evaluation.methods import Crop, NamedMethod
+from napari_dpdeblur.evaluation.ground_truth import (
+    DEFOCUS_FOLDER,
+    SHARP_FOLDER,
+    TRUTH_SUFFIX,
+    defocus_path,
+    sharp_path,
+)
+from napari_dpdeblur.evaluation.methods import NamedMethod
 from napari_dpdeblur.evaluation.result_store import ResultStore, Row
 from napari_dpdeblur.evaluation.scoring import Truth, score
 
@@ -24,9 +29,7 @@ if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.evaluation.baselines.prediction import Prediction
-
-TRUTH_SUFFIX = "_gt.png"
-_VIEW_WORD = re.compile(r"[_-](left|right|l|r)$", re.IGNORECASE)
+    from napari_dpdeblur.fit.problem import Crop
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class Benchmark:
 
     def _signature(self, method: NamedMethod, capture: DualPixelCapture) -> str:
         """SHA-256 of everything that decides a row."""
-        truths = [folder / f"{capture.name}{TRUTH_SUFFIX}" for folder in _truth_folders(self.data)]
+        truths = [find(self.data, capture.name) for find in (sharp_path, defocus_path)]
         parts = [
             method.signature(capture.name),
             capture.source.sha256,
@@ -122,8 +125,8 @@ def find_scenes(data: Path) -> list[str]:
     """Names of all captures in a folder, and of all scenes that have a ground truth there."""
     truths = [
         path.name.removesuffix(TRUTH_SUFFIX)
-        for folder in _truth_folders(data)
-        for path in folder.glob(f"*{TRUTH_SUFFIX}")
+        for folder in (SHARP_FOLDER, DEFOCUS_FOLDER)
+        for path in (data / folder).glob(f"*{TRUTH_SUFFIX}")
     ]
     scenes = sorted({*_capture_files(data), *truths})
     if not scenes:
@@ -136,11 +139,11 @@ def find_scenes(data: Path) -> list[str]:
 
 def _capture_files(data: Path) -> dict[str, tuple[Path, ...]]:
     """Files of each capture in a folder, by the name of its scene."""
-    from napari_dpdeblur.capture import find_captures
+    from napari_dpdeblur.capture import capture_name, find_captures
 
     if not data.is_dir():
         raise EvaluationError(f"The data folder {data} does not exist; check the path.")
-    return {_VIEW_WORD.sub("", files[0].stem): files for files in find_captures(data)}
+    return {capture_name(files): files for files in find_captures(data)}
 
 
 def _opened(data: Path, scene: str) -> DualPixelCapture | str:
@@ -152,10 +155,6 @@ def _opened(data: Path, scene: str) -> DualPixelCapture | str:
         return open_capture(*files)
     except CaptureError as error:
         return str(error)
-
-
-def _truth_folders(data: Path) -> tuple[Path, Path]:
-    return data / SHARP_FOLDER, data / DEFOCUS_FOLDER
 
 
 def _scored(row: Row, prediction: Prediction, truth: Truth) -> Row:

@@ -17,6 +17,7 @@ from napari_dpdeblur.errors import EvaluationError
 
 SHARP_FOLDER = "gt_all_in_focus_im"
 DEFOCUS_FOLDER = "gt_defocus_map"
+TRUTH_SUFFIX = "_gt.png"
 FULL_SCALE = {"uint8": 255.0, "uint16": 65535.0, "float32": 1.0}
 
 FloatImage = npt.NDArray[np.float32]
@@ -32,12 +33,12 @@ class DefocusTruth:
 
 def sharp_path(folder: Path, scene: str) -> Path:
     """Where the published layout keeps the sharp image of a scene."""
-    return Path(folder) / SHARP_FOLDER / f"{scene}_gt.png"
+    return Path(folder) / SHARP_FOLDER / f"{scene}{TRUTH_SUFFIX}"
 
 
 def defocus_path(folder: Path, scene: str) -> Path:
     """Where the published layout keeps the defocus map of a scene."""
-    return Path(folder) / DEFOCUS_FOLDER / f"{scene}_gt.png"
+    return Path(folder) / DEFOCUS_FOLDER / f"{scene}{TRUTH_SUFFIX}"
 
 
 def load_sharp(path: Path) -> FloatImage:

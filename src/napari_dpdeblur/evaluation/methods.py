@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.evaluation.baselines.prediction import Method
     from napari_dpdeblur.fit import FitSettings
-
-Crop = tuple[int, int, int, int]
+    from napari_dpdeblur.fit.problem import Crop
 
 # The published optimisation takes a day per scene, so it has to be asked for.
 DEFAULT_METHODS = (*BASELINES, "preview", "standard")

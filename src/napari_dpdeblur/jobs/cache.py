@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
-import pooch
 import torch
 
-from napari_dpdeblur.calibration.published import CACHE_VARIABLE
 from napari_dpdeblur.errors import FitError
+from napari_dpdeblur.files.cache import user_cache
 from napari_dpdeblur.fit.checkpoint import Checkpoint, FitState
 
 MAX_CHECKPOINTS = 4
@@ -19,8 +17,7 @@ SUFFIX = ".checkpoint"
 
 def checkpoint_folder() -> Path:
     """The folder of checkpoints in the user's cache."""
-    cache = os.environ.get(CACHE_VARIABLE) or pooch.os_cache("napari-dpdeblur")
-    return Path(cache) / "checkpoints"
+    return user_cache("checkpoints")
 
 
 class CachedCheckpoint(Checkpoint):

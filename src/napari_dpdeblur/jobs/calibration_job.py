@@ -11,7 +11,7 @@ from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.calibration.events import CalibrationCancelled
 from napari_dpdeblur.calibration.solve_settings import SolveSettings
 from napari_dpdeblur.calibration.target import Target, load_target
-from napari_dpdeblur.capture import DualPixelCapture, find_captures, open_capture
+from napari_dpdeblur.capture import DualPixelCapture, list_captures, open_capture
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.fit.control import FitCancelled, FitControl
 from napari_dpdeblur.jobs.messages import Message, Progress
@@ -87,16 +87,14 @@ def _is_cancelled(control: FitControl) -> bool:
 
 def _opened(paths: Sequence[Path]) -> Generator[Message, None, list[DualPixelCapture]]:
     """Every capture that the files and folders name, each once."""
-    opened: dict[tuple[str, ...], DualPixelCapture] = {}
     for path in paths:
         if not path.exists():
             raise CalibrationError(f"{path} does not exist any more; remove it from the list.")
-        found = find_captures(path) if path.is_dir() else []
-        for files in found or [(path,)]:
-            yield Progress(f"loading {Path(files[0]).name}", 0, 1, 0.0)
-            capture = open_capture(*files)
-            opened.setdefault(capture.source.files, capture)
-    return list(opened.values())
+    opened = []
+    for files in list_captures(paths):
+        yield Progress(f"loading {files[0].name}", 0, 1, 0.0)
+        opened.append(open_capture(*files))
+    return opened
 
 
 def read(path: Path, control: FitControl) -> Generator[Message, None, Calibration]:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import tifffile
 from PIL import Image, PngImagePlugin
 
+from napari_dpdeblur.capture.levels import linear_to_srgb
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.files import atomic_file
 from napari_dpdeblur.results.preview import defocus_colors, white_point
@@ -27,7 +28,7 @@ PNG, TIFFS = ".png", (".tif", ".tiff")
 def srgb_encode(linear: FloatArray) -> npt.NDArray[np.float32]:
     """The sRGB transfer curve (IEC 61966-2-1) of values in 0..1, clipped; any shape, NaN is 0."""
     values = np.clip(np.nan_to_num(np.asarray(linear, np.float32)), 0.0, 1.0)
-    return np.where(values <= 0.0031308, 12.92 * values, 1.055 * values ** (1 / 2.4) - 0.055)
+    return linear_to_srgb(values)
 
 
 def display_values(

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
+from napari_dpdeblur.capture.levels import linear_to_srgb
+
 FloatArray = npt.NDArray[np.floating]
 Picture = npt.NDArray[np.uint8]
 
@@ -26,8 +28,7 @@ INK = (236, 236, 240)
 def tone_curve(image: FloatArray, white: float) -> Picture:
     """Linear (C, H, W) to display bytes (H, W, 3): `white` becomes full scale, sRGB gamma."""
     linear = np.nan_to_num(np.asarray(image, dtype=np.float32)) / np.float32(max(white, 1e-12))
-    linear = np.clip(linear, 0.0, 1.0)
-    display = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    display = linear_to_srgb(np.clip(linear, 0.0, 1.0))
     picture = np.moveaxis(np.round(255 * display).astype(np.uint8), 0, -1)
     return np.repeat(picture, 3, axis=2) if picture.shape[2] == 1 else picture
 
