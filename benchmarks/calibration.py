@@ -40,7 +40,6 @@ from napari_dpdeblur.calibration.run import Captures, calibrate
 from napari_dpdeblur.calibration.simulate import (
     REAL_GAIN_DN,
     REAL_READ_VARIANCE_DN,
-    SENSOR_WHITE,
     Exposure,
     simulate_shoot,
     write_shoot,
@@ -48,6 +47,7 @@ from napari_dpdeblur.calibration.simulate import (
 from napari_dpdeblur.calibration.target import TARGET_FILE, Target, pitch_for_screen
 from napari_dpdeblur.calibration.verdict import centroids_px, disparity_px
 from napari_dpdeblur.capture import open_capture
+from napari_dpdeblur.capture.pixel import SENSOR_WHITE
 
 SCREEN_PX = (1920, 1080)
 TYPICAL = Pose(rotation_deg=4, tilt_deg=(5, -4), offset_px=(20, -10), distortion=-0.02)

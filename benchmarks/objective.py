@@ -73,6 +73,7 @@ def objective_of(result: FitResult, problem: FitProblem) -> dict[str, float]:
 
 
 def main() -> None:
+    """Print the objective of both solutions."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("left", type=Path)
     parser.add_argument("calibration", type=Path)

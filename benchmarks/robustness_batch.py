@@ -60,6 +60,7 @@ def time_of(workers: int, captures: Path, calibration: Path, output: Path) -> fl
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the times."""
     parser = argparse.ArgumentParser(description="Two workers against one.")
     parser.add_argument("--captures", type=int, default=20)
     parser.add_argument("--size", nargs=2, type=int, default=(240, 320))

@@ -67,6 +67,7 @@ def cost_of(preset: str, size: tuple[int, int], scratch: Path) -> Cost:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the shares."""
     parser = argparse.ArgumentParser(description="The share of time that checkpoints take.")
     parser.add_argument("--size", nargs=2, type=int, default=(504, 672))
     parser.add_argument("--presets", nargs="+", default=["standard", "preview"])

@@ -10,18 +10,15 @@ and everything that was there before is unchanged. With space again, the same wo
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
 import os
 import random
 import resource
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # forked children have no threads of OpenMP
@@ -42,14 +39,20 @@ LARGEST_BYTES = 300_000
 
 
 @dataclass
-class Outcome:
-    """What was found after all trials."""
+class Outcome(scenes.Outcome):
+    """How writing ended."""
 
     file_system: str
     trials: int = 0
     went_well: int = 0
     refused: int = 0
-    broken: list[str] = field(default_factory=list)
+
+    def summary(self) -> str:
+        """The figures in a sentence without its end."""
+        return (
+            f"{self.trials} trials on {self.file_system}: {self.went_well} went well, "
+            f"{self.refused} were refused with a sentence"
+        )
 
 
 @dataclass(frozen=True)
@@ -156,9 +159,9 @@ def _remove_new(disk: Path) -> None:
             path.rmdir() if path.is_dir() else path.unlink()
 
 
-def try_many(trials: int, scratch: Path, seed: int = 0, names: Sequence[str] = ()) -> Outcome:
+def try_many(trials: int, scratch: Path, seed: int) -> Outcome:
     """So many trials with all kinds of work in turn."""
-    works = {name: work for name, work in _works().items() if not names or name in names}
+    works = _works()
     with small_disk(scratch) as (disk, mounted):
         outcome = Outcome("tmpfs" if mounted else "limit on the size of files")
         seeds.small_run(disk / "old")
@@ -171,24 +174,5 @@ def try_many(trials: int, scratch: Path, seed: int = 0, names: Sequence[str] = (
     return outcome
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="A disk that is full at a random write.")
-    parser.add_argument("--trials", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="dpdeblur-disk-") as scratch:
-        outcome = try_many(options.trials, Path(scratch), options.seed)
-    if options.json:
-        print(json.dumps(asdict(outcome), indent=2))
-    else:
-        print(
-            f"{outcome.trials} trials on {outcome.file_system}: {outcome.went_well} went well, "
-            f"{outcome.refused} were refused with a sentence, {len(outcome.broken)} promises broken"
-        )
-        print(*outcome.broken, sep="\n")
-    return int(bool(outcome.broken))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(scenes.run_trials("A disk that is full at a random write.", "trials", try_many))

@@ -248,6 +248,7 @@ def fuzz_apart(name: str, count: int, scratch: Path, seed: int = 0) -> Outcome:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a row for every reader."""
     parser = argparse.ArgumentParser(description="Damaged files through every reader.")
     parser.add_argument("--count", type=int, default=20_000, help="files for each reader")
     parser.add_argument("--readers", nargs="+", choices=READERS, default=list(READERS))

@@ -10,17 +10,13 @@ complete, the fit must resume, and the result must equal that of a fit that nobo
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import random
 import shutil
 import signal
 import sys
-import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # forked children have no threads of OpenMP
@@ -31,8 +27,8 @@ from robustness_scene import Scene
 
 
 @dataclass
-class Outcome:
-    """What was found after all kills."""
+class Outcome(scenes.Outcome):
+    """What the kills left."""
 
     moments: int = 0
     died: int = 0
@@ -40,7 +36,15 @@ class Outcome:
     complete: int = 0
     checkpoint_left: int = 0
     largest_difference: float = 0.0
-    broken: list[str] = field(default_factory=list)
+
+    def summary(self) -> str:
+        """The figures in a sentence without its end."""
+        return (
+            f"{self.moments} moments, {self.died} children killed; the folder was "
+            f"{self.absent} times absent and {self.complete} times complete, "
+            f"{self.checkpoint_left} times there was a checkpoint; resumed results differ by "
+            f"at most {self.largest_difference:g}"
+        )
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,7 @@ def _resume(scene: Scene, folder: Path, reference: Reference, seen: Outcome) -> 
         seen.broken.append(f"{folder.parent.name}: {', '.join(left)} are left")
 
 
-def kill_many(moments: int, scratch: Path, seed: int = 0) -> Outcome:
+def kill_many(moments: int, scratch: Path, seed: int) -> Outcome:
     """Kill at so many moments, which the seed decides."""
     scene = scenes.small_scene()
     reference = reference_of(scene, scratch)
@@ -136,26 +140,7 @@ def kill_many(moments: int, scratch: Path, seed: int = 0) -> Outcome:
     return outcome
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="kill -9 at random moments of fits and saves.")
-    parser.add_argument("--moments", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="dpdeblur-kill-") as scratch:
-        outcome = kill_many(options.moments, Path(scratch), options.seed)
-    if options.json:
-        print(json.dumps(asdict(outcome), indent=2))
-    else:
-        print(
-            f"{outcome.moments} moments, {outcome.died} children killed; the folder was "
-            f"{outcome.absent} times absent and {outcome.complete} times complete, "
-            f"{outcome.checkpoint_left} times there was a checkpoint; resumed results differ by "
-            f"at most {outcome.largest_difference:g}; {len(outcome.broken)} promises broken"
-        )
-        print(*outcome.broken, sep="\n")
-    return int(bool(outcome.broken))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(
+        scenes.run_trials("kill -9 at random moments of fits and saves.", "moments", kill_many)
+    )

@@ -94,6 +94,7 @@ def _peak_gb(*arguments: str) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the figures."""
     parser = argparse.ArgumentParser(description="Memory of ten fits, and its estimate.")
     parser.add_argument("--fits", type=int, default=10)
     parser.add_argument("--estimates", action="store_true")

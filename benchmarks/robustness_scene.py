@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import signal
 import sys
+import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +32,17 @@ PARTS = ("all_in_focus", "defocus_map", "confidence", "mpi_color", "mpi_alpha", 
 # What touches the disk: the moments between which a save can be cut off.
 FILE_EVENTS = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link", "os.chmod")
 REFUSED = 3
+
+
+@dataclass
+class Outcome(ABC):
+    """What was found after all trials; ``broken`` names the promises that were not kept."""
+
+    broken: list[str] = field(default_factory=list, kw_only=True)
+
+    @abstractmethod
+    def summary(self) -> str:
+        """The figures in a sentence without its end."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +96,23 @@ def in_child(work: Callable[[], object], prepare: Callable[[], object] = lambda:
 def ended(child: int) -> int:
     """Wait; the exit status, negative for a signal."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def run_trials(description: str, unit: str, trials: Callable[[int, Path, int], Outcome]) -> int:
+    """The command of a script: so many trials in a scratch folder, printed; 1 if any broke."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument(f"--{unit}", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="dpdeblur-") as scratch:
+        outcome = trials(getattr(options, unit), Path(scratch), options.seed)
+    if options.json:
+        print(json.dumps(asdict(outcome), indent=2))
+    else:
+        print(f"{outcome.summary()}; {len(outcome.broken)} promises broken")
+        print(*outcome.broken, sep="\n")
+    return int(bool(outcome.broken))
 
 
 def die_at_event(number: int, below: Path) -> None:

@@ -28,6 +28,7 @@ PARTS = (
 
 
 def main() -> int:
+    """Run every part; how many of them broke a promise."""
     parser = argparse.ArgumentParser(description="All long tests of robustness.")
     parser.add_argument("--short", action="store_true")
     short = parser.parse_args().short

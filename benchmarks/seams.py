@@ -54,6 +54,7 @@ class Seam:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the figures."""
     parser = argparse.ArgumentParser(description="Seams of a banded fit.")
     parser.add_argument("--size", nargs=2, type=int, default=(3024, 4032))
     parser.add_argument("--json", action="store_true")

@@ -13,13 +13,11 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[1]
 DATA_VARIABLE = "DPDEBLUR_TEST_DATA"
 ONE_OF_SEVERAL = "PYTEST_XDIST_WORKER" in os.environ  # as `pytest -n 2` starts them
-THREADS = "1" if ONE_OF_SEVERAL else "2"
 
-# Read by OpenMP and MKL when torch and scipy are first imported.
+# Read by OpenMP and MKL when torch and scipy are first imported. At the size of the tests more
+# threads cost more than they bring.
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    if ONE_OF_SEVERAL:
-        os.environ[variable] = THREADS
-    os.environ.setdefault(variable, THREADS)
+    os.environ[variable] = "1"
 # As the command line does: threads that spin while they wait slow each other down.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
@@ -113,4 +111,4 @@ def _seeded() -> None:
     np.random.seed(0)  # noqa: NPY002 (for libraries that draw from the global state)
     if (torch := sys.modules.get("torch")) is not None:
         torch.manual_seed(0)
-        torch.set_num_threads(min(int(THREADS), os.cpu_count() or 1))
+        torch.set_num_threads(1)

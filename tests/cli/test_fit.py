@@ -33,11 +33,6 @@ PROGRAM = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _one_thread(_seeded: None) -> None:
-    torch.set_num_threads(1)  # at this size threads cost more than they bring
-
-
 def arguments_of(simulated: Path, output: Path, *options: str) -> list[str]:
     capture, calibration = simulated / "synthetic_left.pgm", simulated / "synthetic.dpcal"
     files = ["fit", str(capture), "--calibration", str(calibration), "--output", str(output)]

@@ -28,8 +28,7 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
-def _one_thread(_seeded: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.set_num_threads(1)  # at this size threads cost more than they bring
+def _frequent_saves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paper_preset, "SAVE_EVERY", 2)
 
 

@@ -24,11 +24,6 @@ from napari_dpdeblur.optics import TiledBlur
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(autouse=True)
-def _one_thread(_seeded: None) -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.fixture
 def known(simulated: Callable[..., Any]) -> Any:
     return simulated(96, 128)

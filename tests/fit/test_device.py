@@ -116,11 +116,6 @@ def _there(value: Any, given: list[torch.Tensor]) -> Any:
     return RemoteTensor(value)
 
 
-@pytest.fixture(autouse=True)
-def _one_thread(_seeded: None) -> None:
-    torch.set_num_threads(1)
-
-
 def settings_of(preset: str, **values: Any) -> FitSettings:
     return FitSettings.of(
         {"preset": preset, "layers": 4, "steps": 3, "image_rounds": 2, "image_steps": 2} | values

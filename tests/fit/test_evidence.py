@@ -14,11 +14,6 @@ SCALES = torch.linspace(1.7, 0.05, 34)
 LAYOUT = TileLayout.regular(96, 128, 1, 2)
 
 
-@pytest.fixture(autouse=True)
-def _one_thread(_seeded: None) -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.fixture(scope="module")
 def kernels() -> KernelGrid:
     lens = synthetic_calibration(96, 128, 1, 2)

@@ -16,11 +16,6 @@ SCALES = torch.linspace(1.4, 0.1, 6, dtype=torch.float64)
 BLEND_PX = 8
 
 
-@pytest.fixture(autouse=True)
-def _one_thread(_seeded: None) -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.fixture
 def posed(simulated: Callable[..., Any]) -> tuple[FitProblem, LayerShapes, Tensor]:
     """A problem in double precision with the layers of its true map, and the true image."""

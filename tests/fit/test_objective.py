@@ -30,11 +30,6 @@ WEIGHTS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _one_thread(_seeded: None) -> None:
-    torch.set_num_threads(1)  # at this size threads cost more than they bring
-
-
 class Problem:
     """A small random fit on 2 x 3 tiles whose kernels grow towards the back."""
 

@@ -24,11 +24,6 @@ PUBLISHED_STEPS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _one_thread(_seeded: None) -> None:
-    torch.set_num_threads(1)  # at this size threads cost more than they bring
-
-
 def test_fifty_steps_reproduce_the_published_run(published_tile: Any) -> None:
     tile = published_tile
     objective = Objective(tile.views, tile.blur, LossWeights.published(12), tile.bias)

@@ -22,11 +22,6 @@ from napari_dpdeblur.fit.settings import FitSettings
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(autouse=True)
-def _one_thread(_seeded: None) -> None:
-    torch.set_num_threads(1)
-
-
 def posed(known: Any, preset: str = "standard", **options: Any) -> FitProblem:
     settings = FitSettings.of({"preset": preset})
     return pose_problem(known.capture, known.calibration, settings, CPU, **options)

@@ -12,11 +12,6 @@ from napari_dpdeblur.fit.propagation import GridSystem, solve
 SHAPES = [(1, 1), (1, 9), (7, 1), (2, 2), (3, 5), (16, 16), (37, 52)]
 
 
-@pytest.fixture(autouse=True)
-def _one_thread(_seeded: None) -> None:
-    torch.set_num_threads(1)
-
-
 def random_system(height: int, width: int, spread: float) -> GridSystem:
     """Weights and stiffnesses over ``spread`` decades, many pixels without any weight."""
 

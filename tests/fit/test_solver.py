@@ -30,11 +30,6 @@ PREVIEW_PX = 320
 STAGES = {preset: list(shares) for preset, shares in SHARES.items()}
 
 
-@pytest.fixture(autouse=True)
-def _one_thread(_seeded: None) -> None:
-    torch.set_num_threads(1)  # at this size threads cost more than they bring
-
-
 @pytest.fixture(scope="module")
 def known(simulated: Callable[..., Any]) -> Any:
     """A scene large enough to judge a result by."""
