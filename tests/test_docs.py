@@ -95,11 +95,36 @@ def test_no_command_hides_in_a_block_that_is_only_shown(page):
     assert hidden == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
+LINKED_PAGES = [*PAGES, REPOSITORY / "CONTRIBUTING.md", REPOSITORY / "CHANGELOG.md"]
+
+
+def anchors_of(page: Path) -> set[str]:
+    """What a link may name after its #: the headings, as GitHub and the site spell them."""
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ +(.+)$", text, re.MULTILINE)
+    plain = [re.sub(r"[^\w\- ]", "", heading.lower()).strip() for heading in headings]
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+def leads_somewhere(page: Path, link: str) -> bool:
+    """Whether a relative link names a file that is there, and a heading of it."""
+    name, _, anchor = link.partition("#")
+    target = page.parent / name if name else page
+    return target.exists() and (not anchor or anchor in anchors_of(target))
+
+
+@pytest.mark.parametrize("page", LINKED_PAGES, ids=page_name)
 def test_links_lead_somewhere(page):
-    links = re.findall(r"\]\(([^)#]+)", page.read_text("utf-8"))
-    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
-    assert missing == []
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8"))
+    inside = [link for link in links if "://" not in link]
+    assert [link for link in inside if not leads_somewhere(page, link)] == []
+
+
+def test_a_dead_link_is_noticed():
+    assert leads_somewhere(README, "docs/howto/compare.md#metrics")
+    assert leads_somewhere(README, "#limits")
+    assert not leads_somewhere(README, "docs/howto/compare.md#no-such-heading")
+    assert not leads_somewhere(README, "docs/no_such_page.md")
 
 
 def test_the_readme_lists_every_command():

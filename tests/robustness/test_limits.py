@@ -143,16 +143,16 @@ def test_a_comment_cannot_multiply_rows(tmp_path: Path, aspect: str) -> None:
 
 
 def test_a_calibration_cannot_announce_more_than_it_holds(tmp_path: Path) -> None:
-    """A zip of 1 MB that would fill a gigabyte."""
+    """A zip of some megabytes that would fill nearly a gigabyte."""
     path = tmp_path / "a.dpcal"
     save_calibration(synthetic_calibration(64, 96, 1, 2), path)
     with (
-        zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive,
+        zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
         archive.open("diagnostic_a.npy", "w") as stream,
     ):
         for _ in range(800):
             stream.write(bytes(1 << 20))
-    assert path.stat().st_size < 2_000_000
+    assert path.stat().st_size < 5_000_000
     with pytest.raises(CalibrationError, match="is not a calibration file, or it is truncated"):
         load_calibration(path)
     assert peak_bytes(lambda: load_calibration(path)) < 8_000_000
