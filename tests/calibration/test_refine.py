@@ -17,6 +17,7 @@ from napari_dpdeblur.calibration.tiles import Tiles
 from napari_dpdeblur.calibration.verdict import disparity_px
 from napari_dpdeblur.capture.synthetic_lens import synthetic_kernels
 from napari_dpdeblur.optics import TileLayout
+from napari_dpdeblur.steps import finish
 
 SIZE, TILE = 21, 128
 MARGIN = SIZE // 2
@@ -51,12 +52,7 @@ def evidence(truth):
 
 
 def solved(evidence, settings):
-    steps = solve_kernels(evidence, settings)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
+    return finish(solve_kernels(evidence, settings))
 
 
 def test_the_stretch_of_a_tile_is_measured(evidence, truth):

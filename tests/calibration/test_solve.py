@@ -20,6 +20,7 @@ from napari_dpdeblur.calibration.tiles import Tiles
 from napari_dpdeblur.capture.synthetic_lens import synthetic_kernels
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.optics import TileLayout
+from napari_dpdeblur.steps import finish
 
 SIZE = 15
 SETTINGS = SolveSettings(rows=1, cols=2, kernel_px=SIZE, iterations=80)
@@ -50,12 +51,7 @@ def evidence():
 
 
 def solve(evidence, settings=SETTINGS):
-    steps = solve_kernels(evidence, settings)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
+    return finish(solve_kernels(evidence, settings))
 
 
 def errors(found, truth):

@@ -21,6 +21,7 @@ from napari_dpdeblur.jobs.cache import CachedCheckpoint, checkpoint_folder, forg
 from napari_dpdeblur.jobs.fit_job import FUNCTION, FitRequest, crop_of, place_of, run
 from napari_dpdeblur.jobs.messages import Failed, Finished, Note, Progress
 from napari_dpdeblur.results import read_run
+from napari_dpdeblur.steps import finish
 
 SIZE = (96, 128)
 resource = pytest.importorskip("resource")
@@ -120,12 +121,21 @@ def test_an_existing_folder_is_refused_before_the_fit(here, pair, settings, tmp_
         next(steps)
 
 
-def test_folders_that_cannot_be_made_are_told(here, pair, settings, tmp_path, monkeypatch):
-    """No checkpoint can be kept and no run be written, and the fit ends well all the same."""
+def test_a_place_where_nothing_can_be_saved_is_told_before_the_fit(pair, settings, tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    monkeypatch.setenv("DPDEBLUR_CACHE", str(tmp_path / "file" / "cache"))
-    request = FitRequest(*pair, settings, is_resumable=True, output=tmp_path / "file" / "run")
-    messages, outcome = here(run, request)
+    request = FitRequest(*pair, settings, output=tmp_path / "file" / "run")
+    with pytest.raises(ResultError, match="cannot be made, because .*file is not a folder"):
+        next(run(request, FitControl()))
+
+
+def test_folders_that_cannot_be_made_are_told(pair, settings, tmp_path, monkeypatch):
+    """No checkpoint can be kept and no run be written, and the fit ends well all the same."""
+    monkeypatch.setenv("DPDEBLUR_CACHE", str(tmp_path / "later" / "cache"))
+    request = FitRequest(*pair, settings, is_resumable=True, output=tmp_path / "later" / "run")
+    steps = run(request, FitControl())
+    messages = [next(steps)]
+    (tmp_path / "later").write_bytes(b"somebody has taken the name")
+    outcome = finish(steps, messages.append)
     notes = [m.text for m in messages if isinstance(m, Note) and m.is_problem]
     assert notes[0].endswith("The fit went on without.")
     assert notes[1].endswith("The result is in the window but not saved.")

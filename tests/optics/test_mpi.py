@@ -81,13 +81,3 @@ def test_rendering_is_differentiable(random_kernels: Kernels) -> None:
         return MultiplaneImage(color, alpha, SCALES[:2]).render(blur)
 
     assert torch.autograd.gradcheck(render, (color, alpha))
-
-
-@pytest.mark.parametrize("channels", [1, 3])
-def test_rgba_layers_are_straight_alpha(channels: int) -> None:
-    mpi = _random_mpi(channels)
-    rgba = mpi.rgba()
-    assert rgba.shape == (4, 12, 14, 4)
-    torch.testing.assert_close(rgba[..., 3], mpi.alpha[:, 0])
-    torch.testing.assert_close(rgba[..., 0], mpi.color[:, 0])
-    torch.testing.assert_close(rgba[..., 2], mpi.color[:, -1])

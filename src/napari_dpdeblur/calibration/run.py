@@ -15,13 +15,14 @@ from napari_dpdeblur.calibration.detect import Detection, detect_discs
 from napari_dpdeblur.calibration.diagnostics import diagnostics, seen_discs
 from napari_dpdeblur.calibration.events import CalibrationEvent, Clock
 from napari_dpdeblur.calibration.evidence import central_field, gather_evidence
-from napari_dpdeblur.calibration.radiometry import screen_views
+from napari_dpdeblur.calibration.radiometry import Screen, screen_views
 from napari_dpdeblur.calibration.solve import Evidence, Solution, SolveSettings, solve_kernels
 from napari_dpdeblur.calibration.target import Target
 from napari_dpdeblur.calibration.verdict import judge
 from napari_dpdeblur.calibration.vignetting import Vignetting, merge_white_sheets
 from napari_dpdeblur.capture import DualPixelCapture, merge_captures
 from napari_dpdeblur.errors import CalibrationError
+from napari_dpdeblur.steps import finish, translated
 
 STILL_PX = 0.15  # captures that moved by less are averaged as they are
 MIN_LIGHT = 1e-4  # vignetting is divided by
@@ -74,13 +75,8 @@ def calibration_events(
     """
     settings, camera, clock = settings or SolveSettings(), camera or Camera(), Clock(is_cancelled)
     merged = yield from _merge(captures, clock)
-    screen = screen_views(merged.discs, merged.white, merged.black)
+    screen, detection = yield from _detected(merged, target, clock)
     frame_shape = (screen.lit.shape[0], screen.lit.shape[1])
-    _check_sheets(merged.vignetting, frame_shape)
-    yield clock.event("discs", 1, 2, "captures on the scale of the screen")
-    detection = detect_discs(screen.views.mean(axis=0), target, merged.discs.name)
-    found = f"{len(detection.centres)} of {detection.expected} discs found"
-    yield clock.event("discs", 2, 2, found, **seen_discs(screen, detection))
     field = field or central_field(frame_shape)
     evidence, hidden = gather_evidence(screen, detection, target, field, settings.kernel_px)
     yield clock.event("pattern", 1, 1, "sharp picture rendered")
@@ -116,12 +112,7 @@ def calibrate(
     events = calibration_events(
         captures, target, settings, camera, field, is_cancelled=is_cancelled
     )
-    while True:
-        try:
-            on_event(next(events))
-        except StopIteration as end:
-            calibration: Calibration = end.value
-            return calibration
+    return finish(events, on_event)
 
 
 def _merge(captures: Captures, clock: Clock) -> Generator[CalibrationEvent, None, _Merged]:
@@ -136,6 +127,19 @@ def _merge(captures: Captures, clock: Clock) -> Generator[CalibrationEvent, None
     vignetting = merge_white_sheets(captures.sheets) if captures.sheets else None
     yield clock.event("merging", 4, 4, "white sheets")
     return _Merged(discs, white, black, vignetting)
+
+
+def _detected(
+    merged: _Merged, target: Target, clock: Clock
+) -> Generator[CalibrationEvent, None, tuple[Screen, Detection]]:
+    """The captures on the scale of the screen, and the discs in them."""
+    screen = screen_views(merged.discs, merged.white, merged.black)
+    _check_sheets(merged.vignetting, screen.lit.shape)
+    yield clock.event("discs", 1, 2, "captures on the scale of the screen")
+    detection = detect_discs(screen.views.mean(axis=0), target, merged.discs.name)
+    found = f"{len(detection.centres)} of {detection.expected} discs found"
+    yield clock.event("discs", 2, 2, found, **seen_discs(screen, detection))
+    return screen, detection
 
 
 def merge_burst(captures: Sequence[DualPixelCapture], what: str) -> DualPixelCapture:
@@ -155,7 +159,7 @@ def _moved(captures: Sequence[DualPixelCapture]) -> bool:
     return bool((np.abs(shifts) > STILL_PX).any())
 
 
-def _check_sheets(vignetting: Vignetting | None, frame_shape: tuple[int, int]) -> None:
+def _check_sheets(vignetting: Vignetting | None, frame_shape: tuple[int, ...]) -> None:
     if vignetting is not None and vignetting.maps.shape[-2:] != frame_shape:
         height, width = vignetting.maps.shape[-2:]
         raise CalibrationError(
@@ -167,14 +171,11 @@ def _check_sheets(vignetting: Vignetting | None, frame_shape: tuple[int, int]) -
 def _solved(
     evidence: Evidence, settings: SolveSettings, clock: Clock
 ) -> Generator[CalibrationEvent, None, Solution]:
-    steps = solve_kernels(evidence, settings, clock.check)
-    while True:
-        try:
-            done, count = next(steps)
-        except StopIteration as end:
-            solution: Solution = end.value
-            return solution
-        yield clock.event("kernels", done, count, f"tile {done} of {count}")
+    def told(counts: tuple[int, int]) -> CalibrationEvent:
+        done, total = counts
+        return clock.event("kernels", done, total, f"tile {done} of {total}")
+
+    return translated(solve_kernels(evidence, settings, clock.check), told)
 
 
 def _notes(

@@ -55,16 +55,7 @@ def _add_run(steps: Subparsers) -> None:
         help="compute a calibration from captures",
         description="Find the pattern in the captures, solve for the kernels, judge the result.",
     )
-    for name, text in GROUPS.items():
-        parser.add_argument(
-            f"--{name}",
-            nargs="+",
-            type=Path,
-            required=name != "vignetting",
-            default=[],
-            metavar="PATH",
-            help=f"{text}: files or folders",
-        )
+    _add_groups(parser)
     parser.add_argument("--target", type=Path, required=True, metavar="JSON", help="target.json")
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="CAL", help="file to write, .dpcal"
@@ -93,6 +84,19 @@ def _add_run(steps: Subparsers) -> None:
     parser.add_argument("--white-level", type=float, help="white level in raw units")
     add_json_argument(parser)
     parser.set_defaults(run=run_calibration)
+
+
+def _add_groups(parser: argparse.ArgumentParser) -> None:
+    for name, text in GROUPS.items():
+        parser.add_argument(
+            f"--{name}",
+            nargs="+",
+            type=Path,
+            required=name != "vignetting",
+            default=[],
+            metavar="PATH",
+            help=f"{text}: files or folders",
+        )
 
 
 def run_calibration(arguments: argparse.Namespace) -> None:

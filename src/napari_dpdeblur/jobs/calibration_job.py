@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from napari_dpdeblur.calibration import Calibration, load_calibration
-from napari_dpdeblur.calibration.events import CalibrationCancelled
+from napari_dpdeblur.calibration.events import CalibrationCancelled, CalibrationEvent
 from napari_dpdeblur.calibration.solve_settings import SolveSettings
 from napari_dpdeblur.calibration.target import Target, load_target
 from napari_dpdeblur.capture import DualPixelCapture, list_captures, open_capture
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.fit.control import FitCancelled, FitControl
 from napari_dpdeblur.jobs.messages import Message, Progress
+from napari_dpdeblur.steps import translated
 
 MAKE = f"{__name__}:make"
 READ = f"{__name__}:read"
@@ -54,18 +55,17 @@ def make(request: CalibrationRequest, control: FitControl) -> Generator[Message,
         Camera(request.camera, request.focus_distance_m),
         is_cancelled=lambda: _is_cancelled(control),
     )
-    while True:
-        try:
-            event = next(events)
-        except StopIteration as end:
-            calibration: Calibration = end.value
-            return calibration
-        except CalibrationCancelled as error:
-            raise FitCancelled(str(error)) from error
+
+    def told(event: CalibrationEvent) -> Progress:
         found: dict[str, Any] = {}
         if event.thumbnail is not None and event.discs is not None:
             found = {"thumbnail": event.thumbnail, "discs": event.discs, "frame_shape": frame}
-        yield Progress(event.stage, event.step, event.total, event.fraction, found=found)
+        return Progress(event.stage, event.step, event.total, event.fraction, found=found)
+
+    try:
+        return (yield from translated(events, told))
+    except CalibrationCancelled as error:
+        raise FitCancelled(str(error)) from error
 
 
 def _square_size(captures: Sequence[DualPixelCapture]) -> tuple[int, int]:

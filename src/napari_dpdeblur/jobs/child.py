@@ -16,6 +16,7 @@ from napari_dpdeblur.errors import DpDeblurError
 from napari_dpdeblur.fit.control import FitCancelled, FitControl
 from napari_dpdeblur.jobs.channel import receive, send
 from napari_dpdeblur.jobs.messages import Cancelled, Command, Failed, Finished, Job, Message
+from napari_dpdeblur.steps import finish
 
 NICENESS = 10
 PATIENCE_S = 2.0  # to leave things tidy after the parent is gone
@@ -101,10 +102,9 @@ def _result(job: Job, control: FitControl, messages: BinaryIO) -> Any:
     steps: Generator[Message, None, Any] = getattr(import_module(module), name)(
         job.request, control
     )
-    while True:
-        try:
-            message = next(steps)
-        except StopIteration as end:
-            return end.value
+
+    def tell(message: Message) -> None:
         control.check()
         _tell(messages, message)
+
+    return finish(steps, tell)

@@ -52,8 +52,3 @@ class MultiplaneImage:
         blurred = blur(torch.cat([self.color * self.alpha, self.alpha], dim=1))
         color, alpha = blurred[:, :, :-1], blurred[:, :, -1:]
         return (color * visibility(alpha)).sum(0)
-
-    def rgba(self) -> Tensor:
-        """Layers as straight-alpha RGBA pictures: (L, H, W, 4)."""
-        color = self.color.expand(-1, 3, -1, -1) if self.color.shape[1] == 1 else self.color
-        return torch.cat([color, self.alpha], dim=1).movedim(1, -1)
