@@ -124,7 +124,7 @@ def test_an_existing_folder_is_refused_before_the_fit(here, pair, settings, tmp_
 def test_a_place_where_nothing_can_be_saved_is_told_before_the_fit(pair, settings, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     request = FitRequest(*pair, settings, output=tmp_path / "file" / "run")
-    with pytest.raises(ResultError, match="cannot be made, because .*file is not a folder"):
+    with pytest.raises(ResultError, match=r"cannot be made, because .*file is not a folder"):
         next(run(request, FitControl()))
 
 
