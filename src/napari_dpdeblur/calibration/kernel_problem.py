@@ -36,6 +36,7 @@ class KernelProblem:
 
     @classmethod
     def of(cls, tiles: Tiles, chunk: np.ndarray, settings: SolveSettings) -> KernelProblem:
+        """The problem of the tiles numbered ``chunk``."""
         latent = torch.from_numpy(tiles.latent[chunk])
         weight = torch.from_numpy(tiles.weight[chunk])
         mean = weight.mean((-2, -1), keepdim=True).clamp_min(1e-12)

@@ -53,6 +53,7 @@ class Tiles:
 
     @classmethod
     def of(cls, evidence: Evidence, layout: TileLayout, settings: SolveSettings) -> Tiles:
+        """Cut the evidence, weigh its pixels by their noise, see which tiles can be solved."""
         latent, views, valid = _filtered(evidence, settings.gradient)
         margin = settings.kernel_px // 2
         window = _window(layout)
