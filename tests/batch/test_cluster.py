@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deadly_work import die
 
 from napari_dpdeblur.batch import make_plan, read_index
 from napari_dpdeblur.batch.cluster import connected, local_workers, threads_each
@@ -21,7 +22,7 @@ from napari_dpdeblur.batch.work import Report
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.capture import find_captures, open_capture
 from napari_dpdeblur.cli import main
-from napari_dpdeblur.errors import SettingsError
+from napari_dpdeblur.errors import ResultError, SettingsError
 from napari_dpdeblur.fit import run_fit
 from napari_dpdeblur.fit.settings import FitSettings
 from napari_dpdeblur.results import write_run
@@ -205,6 +206,36 @@ def test_workers_follow_memory_and_cores(monkeypatch: pytest.MonkeyPatch) -> Non
     assert threads_each(settings.changed(threads=5), 3) == 5
     with pytest.raises(SettingsError, match="0 workers cannot work; give at least one"):
         local_workers(0, 1, settings, 2)
+
+
+def test_a_capture_that_kills_every_worker_is_named(
+    captures: Path, calibration_path: Path, settings: FitSettings, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """Dask tries again a few times; once is enough here."""
+    pytest.importorskip("distributed")  # brings the defaults that are changed below
+    import dask
+
+    monkeypatch.setattr("napari_dpdeblur.batch.run.fit_one", die)
+    given = [sorted(captures.glob("*_left.pgm"))[0]]
+    plan = make_plan(given, calibration_path, tmp_path, settings)
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        connected("local", workers=1) as client,
+    ):
+        index = run_plan(plan, client)
+    (entry,) = index.captures
+    assert entry.status == "failed"
+    assert entry.message.startswith("The workers that fitted scene00 died again and again, perhaps")
+    assert read_index(tmp_path) == index
+
+
+def test_an_output_folder_that_cannot_be_made(
+    client: Any, captures: Path, calibration_path: Path, settings: FitSettings, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    plan = make_plan([captures], calibration_path, tmp_path / "file" / "out", settings)
+    with pytest.raises(ResultError, match=r"The output folder .* cannot be made: Not a directory"):
+        run_plan(plan, client)
 
 
 def test_two_batches_at_once(client: Any) -> None:
