@@ -31,3 +31,19 @@ def test_an_end_inside_of_a_listener_is_not_the_end_of_the_computation():
 
     with pytest.raises(StopIteration):
         finish(counting(2), careless)
+
+
+def test_a_computation_that_is_given_up_is_closed():
+    ended = []
+
+    def endless():
+        try:
+            while True:
+                yield 0
+        finally:
+            ended.append(True)
+
+    steps = translated(endless(), str)
+    assert next(steps) == "0"
+    steps.close()
+    assert ended == [True]

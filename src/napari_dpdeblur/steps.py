@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import TypeVar
+from collections.abc import Callable, Generator, Iterator
+from typing import Generic, TypeVar
 
 Step = TypeVar("Step")
 Other = TypeVar("Other")
 Result = TypeVar("Result")
 
 
+class _Kept(Generic[Step, Result]):
+    """A computation to loop over, whose ``result`` is there after the loop."""
+
+    result: Result
+
+    def __init__(self, steps: Generator[Step, None, Result]) -> None:
+        self._steps = steps
+
+    def __iter__(self) -> Iterator[Step]:
+        self.result = yield from self._steps
+
+
 def finish(
     steps: Generator[Step, None, Result], on_step: Callable[[Step], object] = lambda step: None
 ) -> Result:
     """Run a computation to its end; ``on_step`` is called with everything that it yields."""
-    while True:
-        try:
-            step = next(steps)
-        except StopIteration as end:
-            result: Result = end.value
-            return result
+    kept = _Kept(steps)
+    for step in kept:
         on_step(step)
+    return kept.result
 
 
 def translated(
     steps: Generator[Step, None, Result], translate: Callable[[Step], Other]
 ) -> Generator[Other, None, Result]:
     """The same computation, whose steps are told in other words."""
-    while True:
-        try:
-            step = next(steps)
-        except StopIteration as end:
-            result: Result = end.value
-            return result
+    kept = _Kept(steps)
+    for step in kept:
         yield translate(step)
+    return kept.result
