@@ -13,12 +13,12 @@ import cv2
 import numpy as np
 
 from napari_dpdeblur.calibration.dpcal import DIAGNOSTIC, Header, read_dpcal, write_dpcal
-from napari_dpdeblur.calibration.layout import (
+from napari_dpdeblur.calibration.published_folder import (
     PUBLISHED_COLS,
     PUBLISHED_FIELD,
     PUBLISHED_FRAME,
     PUBLISHED_ROWS,
-    read_layout,
+    read_published_folder,
 )
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import CalibrationError
@@ -254,15 +254,15 @@ def _from_file(path: Path) -> Calibration:
 
 
 def _from_folder(folder: Path) -> Calibration:
-    layout = read_layout(folder)
+    published = read_published_folder(folder)
     return Calibration(
-        kernels=layout.kernels,
+        kernels=published.kernels,
         rows=PUBLISHED_ROWS,
         cols=PUBLISHED_COLS,
         field=Field(*PUBLISHED_FIELD),
         frame_shape=PUBLISHED_FRAME,
-        vignetting=layout.vignetting,
+        vignetting=published.vignetting,
         camera="Google Pixel 4",
         focus_distance_m=0.137,
-        source={"format": "published folder", "sha256": layout.sha256},
+        source={"format": "published folder", "sha256": published.sha256},
     )

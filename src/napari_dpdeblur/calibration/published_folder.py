@@ -24,7 +24,7 @@ VIEWS = ("left", "right")
 
 
 @dataclass(frozen=True)
-class PublishedLayout:
+class PublishedFolder:
     """Kernels (P, 2, K, K), white captures (2, H, W) in units of white, SHA-256 by file name."""
 
     kernels: np.ndarray
@@ -32,7 +32,7 @@ class PublishedLayout:
     sha256: dict[str, str]
 
 
-def read_layout(folder: Path) -> PublishedLayout:
+def read_published_folder(folder: Path) -> PublishedFolder:
     """Read `blur_kernels_{left,right}.npy` and `white_sheet_{left,right}.png`.
 
     ``folder`` is the one that holds them, or the one above it that holds the scenes as well.
@@ -49,7 +49,7 @@ def read_layout(folder: Path) -> PublishedLayout:
         )
     sums = {path.name: _digest(path) for path in kernel_paths + white_paths}
     white = np.stack([_read_white(path) for path in white_paths])
-    return PublishedLayout(np.stack(kernels, axis=1), white, sums)
+    return PublishedFolder(np.stack(kernels, axis=1), white, sums)
 
 
 def _existing(path: Path) -> Path:
