@@ -30,9 +30,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "none").mkdir()
     arguments = ["benchmark", str(data), "-o", str(folder), "--calibration"]
     arguments += [str(data / CALIBRATION), "--threads", "1", "--methods", *METHODS]
-    assert (
-        main([*arguments, "--maps", f"Missing <b>={folder / 'none'}"]) == 2
-    )  # the rows that are missing
+    arguments += ["--maps", f"Missing <b>={folder / 'none'}"]
+    assert main(arguments) == 2, "rows are missing"
     return folder
 
 
