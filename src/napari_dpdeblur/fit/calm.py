@@ -13,18 +13,18 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.fit.filters import box_mean, largest_around, total_variation_filter
-from napari_dpdeblur.fit.problem import FitProblem
+from napari_dpdeblur.fit.problem import FitProblem, reduce_images, resample
 
 # Lengths in calibrated pixels.
 FINE_PX = 2  # details below this size are noise in a view
 LOCAL_PX = 5  # neighbourhood whose structure counts as a pixel's own
 RIPPLE_REACH_PX = 32  # how far from an edge its ripples go
-FADE_PX = 13
+FADE_PX = 12
+COARSE_PX = 4  # resolution at which edges are looked for
 TRUSTED_SHARE = 0.01  # of an edge's energy: a structure beside it that is stronger is trusted
 QUIET_QUANTILE = 0.05  # the structure of so many pixels is weaker than noise may be
 QUIET_FACTOR = 50.0
 VARIATION = 0.2  # strength of the smoothing where the views are flat
-SAMPLED_EVERY = 4  # pixels, for a quantile
 
 
 def calmed(
@@ -41,12 +41,13 @@ def flatness(problem: FitProblem, check: Callable[[], None] = lambda: None) -> T
     """1 where the views show nothing that could be trusted, 0 where they do: (1, h, w)."""
     energy = _structure(problem)
     check()
-    edges = largest_around(energy, problem.in_pixels(RIPPLE_REACH_PX))
-    edges = box_mean(edges, problem.in_pixels(FADE_PX))
+    coarse = reduce_images(energy, *problem.in_pixels(COARSE_PX))
+    edges = largest_around(coarse, (RIPPLE_REACH_PX // COARSE_PX,) * 2)
+    edges = box_mean(edges, (FADE_PX // COARSE_PX,) * 2)
+    untrusted = TRUSTED_SHARE * (edges + QUIET_FACTOR * coarse.quantile(QUIET_QUANTILE))
     check()
-    sample = energy[..., ::SAMPLED_EVERY, ::SAMPLED_EVERY].flatten()
-    untrusted = TRUSTED_SHARE * (edges + QUIET_FACTOR * sample.quantile(QUIET_QUANTILE))
-    return 1 - (energy / untrusted.clamp_min(1e-12)).clamp_max(1)
+    limit = resample(untrusted, (energy.shape[-2], energy.shape[-1])).clamp_min(1e-12)
+    return 1 - (energy / limit).clamp_max(1)
 
 
 def _structure(problem: FitProblem) -> Tensor:

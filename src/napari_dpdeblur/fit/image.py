@@ -35,10 +35,13 @@ class LayeredRenderer:
         check: Callable[[], None] = lambda: None,
     ) -> None:
         blur = TiledBlur(problem.layer_kernels(scales), problem.layout, blend_px, check)
+        check()
         blurred_alpha = blur(shapes.alpha)
         self._shapes = shapes
         self._free = visibility(blurred_alpha)  # (L, V, 1, h, w)
-        light = (blurred_alpha * self._free).amax((1, 2))
+        check()
+        light = blurred_alpha.mul_(self._free).amax((1, 2))
+        check()
         self._blur = blur.restricted(_tiles_with(light, problem.layout, blend_px))
 
     def visible(self, image: Tensor) -> Tensor:

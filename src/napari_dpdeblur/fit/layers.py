@@ -93,6 +93,7 @@ def layer_shapes(
     nowhere.
     """
     farthest = largest_around(defocus_map, reach_px)
+    check()
     layers = (len(scales), 1, *defocus_map.shape)
     visible, hidden = defocus_map.new_empty(layers), defocus_map.new_empty(layers)
     background = defocus_map.new_empty(1, *defocus_map.shape)

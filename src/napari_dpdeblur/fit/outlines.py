@@ -31,15 +31,21 @@ class OutlineCare:
     defocus_map: Tensor
     care: Tensor
 
-    def limited(self, image: Tensor, captured: Tensor, around: tuple[int, int]) -> Tensor:
+    def limited(
+        self,
+        image: Tensor,
+        captured: Tensor,
+        around: tuple[int, int],
+        check: Callable[[], None] = lambda: None,
+    ) -> Tensor:
         """The image (C, h, w), beside outlines within what was captured ``around`` (rows, cols).
 
         A little farther than the care itself: where it ends, a line would remain.
         """
-        within = torch.minimum(
-            torch.maximum(image, smallest_around(captured, around)),
-            largest_around(captured, around),
-        )
+        within = torch.maximum(image, smallest_around(captured, around))
+        check()
+        within = torch.minimum(within, largest_around(captured, around))
+        check()
         return image + largest_around(self.care, around) * (within - image)
 
 

@@ -116,10 +116,12 @@ def _careful_image(
     """The Wiener image at full resolution, without rims along outlines."""
     problem = job.problem
     image = yield from closed_form_image(job, stage, problem, care.defocus_map, expected)
-    return care.limited(image, problem.views.mean(0), problem.in_pixels(RANGE_PX))
+    around, check = problem.in_pixels(RANGE_PX), job.control.check
+    return care.limited(image, problem.views.mean(0), around, check)
 
 
 def _shapes(job: Job, defocus_map: Tensor, scales: Tensor) -> LayerShapes:
+    job.control.check()
     reach = job.problem.in_pixels(OCCLUSION_REACH_PX)
     return layer_shapes(defocus_map, scales, reach, job.control.check)
 
