@@ -125,7 +125,7 @@ class Calibration:
         """What the right view is multiplied by: box mean of W_l / W_r, float32 (H, W), frame."""
         if self.vignetting is None:
             return None
-        left, right = self.vignetting.astype(np.float64)
+        left, right = self.vignetting.astype(np.float32)
         box = (VIGNETTING_BOX_PX, VIGNETTING_BOX_PX)
         smooth = cv2.blur(left / right, box, borderType=cv2.BORDER_REPLICATE)
         return np.asarray(smooth, np.float32)
