@@ -26,6 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from measured import gigabytes
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.optics import KernelGrid, TiledBlur, TileLayout
 
@@ -81,8 +82,7 @@ def blur_once(calibration: str) -> float:
     kernels = layer_kernels(calibration)
     layout = TileLayout.regular(HEIGHT, WIDTH, kernels[0].rows, kernels[0].cols)
     TiledBlur(kernels, layout, blend_px=0)(torch.rand(LAYERS, 1, HEIGHT, WIDTH))
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+    return gigabytes(resource.getrusage(resource.RUSAGE_SELF))
 
 
 def measure(calibration: str, repeats: int) -> dict[str, float]:

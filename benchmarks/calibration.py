@@ -34,6 +34,7 @@ import cv2
 import numpy as np
 from scipy.optimize import minimize
 
+from measured import gigabytes
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.calibration.pose import Pose
 from napari_dpdeblur.calibration.run import Captures, calibrate
@@ -238,7 +239,7 @@ def run_figures(lens: Calibration, threads: int) -> dict[str, Any]:
         subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
         seconds = time.perf_counter() - start
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    peak_gb = used.ru_maxrss / 1024**2
+    peak_gb = gigabytes(used)
     return {
         "threads": threads,
         "wall_s": round(seconds, 1),

@@ -41,6 +41,7 @@ class WatchedControl(FitControl):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the longest gap of each stage."""
     options = _parse(arguments)
     warm_up, simulation = simulate(*WARM_UP_SIZE), simulate(*options.size)
     found = {}

@@ -25,6 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from measured import gigabytes
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.fit import losses
 from napari_dpdeblur.fit.losses import LossTerms
@@ -69,8 +70,7 @@ def measure(calibration: str, repeats: int, autograd: bool) -> dict[str, float]:
     for _ in descend(objective, state, Schedule(steps=repeats)):
         times.append(time.perf_counter() - start)
         start = time.perf_counter()
-    unit = 1 if sys.platform == "darwin" else 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+    peak = gigabytes(resource.getrusage(resource.RUSAGE_SELF))
     return {"step_s": min(times), "peak_memory_gb": peak, "threads": torch.get_num_threads()}
 
 

@@ -13,30 +13,18 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from napari_dpdeblur.evaluation import defocus_path, evaluate_run, sharp_path
+from measured import run_measured
+from napari_dpdeblur.evaluation import defocus_path, evaluate_run, sharp_path, tables
+from napari_dpdeblur.evaluation.scoring import LARGER_IS_BETTER
 
-HEADINGS = {
-    "psnr_db": "PSNR",
-    "ssim": "SSIM",
-    "mae": "MAE",
-    "aiwe1": "AIWE(1)",
-    "aiwe2": "AIWE(2)",
-    "one_minus_spearman": "1-|rho|",
-    "time_s": "time s",
-    "memory_gb": "peak GB",
-}
-DIGITS = {"psnr_db": 2, "time_s": 1, "memory_gb": 2}
-LARGER_IS_BETTER = ("psnr_db", "ssim")
+HEADINGS = tables.HEADINGS | {"memory_gb": "peak GB"}
+DIGITS = tables.DIGITS | {"memory_gb": 2}
 
 # What the mean over the six development scenes must reach on two CPU cores.
 FLOORS = {
@@ -60,6 +48,7 @@ class SceneScore:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; 1 when a floor is to be checked and missed."""
     options = _parse(arguments)
     scenes = options.scenes or find_scenes(options.data)
     if not scenes:
@@ -91,10 +80,10 @@ def run_scene(
     data: Path, scene: str, preset: str, run: Path, extra: Sequence[str] = ()
 ) -> SceneScore:
     """Fit one scene in a process of its own and evaluate the run folder."""
-    command = [*_program(), "fit", str(data / f"{scene}_left.png")]
+    command = ["fit", str(data / f"{scene}_left.png")]
     command += ["--calibration", str(data / "calibration"), "--output", str(run)]
     command += ["--preset", preset, *extra]
-    time_s, memory_gb = _measure(command)
+    time_s, memory_gb = run_measured(command)
     report = evaluate_run(run, sharp_path(data, scene), defocus_path(data, scene))
     numbers = report["image"] | report["defocus"] | {"time_s": time_s, "memory_gb": memory_gb}
     return SceneScore(**{entry.name: numbers[entry.name] for entry in fields(SceneScore)})
@@ -139,30 +128,6 @@ def _report_scene(options: argparse.Namespace, scene: str, runs: Path) -> SceneS
     score = run_scene(options.data, scene, options.preset, runs / scene, options.fit_arguments)
     print(_row(scene, score), file=sys.stderr, flush=True)
     return score
-
-
-def _program() -> list[str]:
-    """The command beside this interpreter, so that a benchmark never measures another install."""
-    script = shutil.which("napari-dpdeblur", path=str(Path(sys.executable).parent))
-    code = "from napari_dpdeblur.cli import main; raise SystemExit(main())"
-    return [script] if script else [sys.executable, "-c", code]
-
-
-def _measure(command: Sequence[str]) -> tuple[float, float]:
-    """Wall time in s and peak resident memory in GB of a command that must succeed."""
-    with tempfile.TemporaryFile() as output:
-        start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-        _, status, usage = os.wait4(process.pid, 0)
-        elapsed_s = time.perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
-            output.seek(0)
-            sys.exit(f"{' '.join(command)} failed:\n{output.read().decode(errors='replace')}")
-    # Linux counts in kB, macOS in bytes. A child starts from its parent's peak, here 0.3 GB, so
-    # this is too high for tiny commands and right for every fit.
-    unit = 1 if sys.platform == "darwin" else 1024
-    return elapsed_s, usage.ru_maxrss * unit / 1e9
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

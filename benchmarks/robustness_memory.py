@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -21,11 +19,11 @@ from pathlib import Path
 
 import psutil
 
+from measured import run_measured
 from napari_dpdeblur.fit.estimate import estimate_memory
 from napari_dpdeblur.fit.presets import Preset
 
-PROGRAM = "from napari_dpdeblur.cli import main; raise SystemExit(main())"
-SIZES = ((480, 640), (1008, 1344), (1512, 2016))
+SIZES = ((480, 640), (1008, 1344), (1512, 2016), (3024, 4032))
 PRESETS: tuple[Preset, ...] = ("preview", "standard")
 MAX_GROWTH = 0.1
 
@@ -84,13 +82,7 @@ def estimates(scratch: Path) -> list[Estimate]:
 
 
 def _peak_gb(*arguments: str) -> float:
-    command = [sys.executable, "-c", PROGRAM, *arguments, "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(arguments)} failed")
-    return usage.ru_maxrss * 1024 / 1e9
+    return run_measured([*arguments, "--json"])[1]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,23 +13,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import resource
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from measured import run_measured
 
 SIZES = {0.3: (480, 640), 1.35: (1008, 1344), 3.0: (1512, 2016)}
 LARGE_SIZES = {12.0: (3024, 4032)}
 LAYERS = 12
 OTHER_LAYERS = (6, 24)
 LAYERED_SIZE = 1.35
-PROGRAM = "from napari_dpdeblur.cli import main; raise SystemExit(main())"
 
 
 @dataclass(frozen=True)
@@ -54,6 +51,7 @@ HEADING = f"{'preset':<10}{'MP':>6}{'layers':>8}{'time s':>9}{'peak GB':>9}{'s/M
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Print one row for each size and number of layers."""
     options = _parse(arguments)
     sizes = SIZES | (LARGE_SIZES if options.large else {})
     cases = [(size, LAYERS) for size in sizes] + [(LAYERED_SIZE, n) for n in OTHER_LAYERS]
@@ -74,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _simulated(scratch: Path, height: int, width: int) -> Path:
     folder = scratch / f"{height}x{width}"
-    _run(["simulate", "-o", str(folder), "--size", str(height), str(width), "--json"])
+    run_measured(["simulate", "-o", str(folder), "--size", str(height), str(width), "--json"])
     return folder
 
 
@@ -82,29 +80,9 @@ def _measured(capture: Path, preset: str, size: float, layers: int) -> Measureme
     run = capture.with_name("run")
     command = ["fit", str(capture / "synthetic_left.pgm"), "--output", str(run), "--json"]
     command += ["--calibration", str(capture / "synthetic.dpcal")]
-    time_s, memory_gb = _run([*command, "--preset", preset, "--layers", str(layers)])
+    time_s, memory_gb = run_measured([*command, "--preset", preset, "--layers", str(layers)])
     shutil.rmtree(run)
     return Measurement(preset, size, layers, time_s, memory_gb)
-
-
-def _run(arguments: Sequence[str]) -> tuple[float, float]:
-    """Wall time in s and peak resident memory in GB of a command that must succeed."""
-    command = [sys.executable, "-c", PROGRAM, *arguments]
-    with tempfile.TemporaryFile() as output:
-        start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-        _, status, usage = os.wait4(process.pid, 0)
-        elapsed_s = time.perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
-            output.seek(0)
-            sys.exit(f"{' '.join(arguments)} failed:\n{output.read().decode(errors='replace')}")
-    return elapsed_s, _gigabytes(usage)
-
-
-def _gigabytes(usage: resource.struct_rusage) -> float:
-    """Linux counts in kB, macOS in bytes."""
-    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

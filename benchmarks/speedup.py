@@ -25,6 +25,7 @@ AT_LEAST = 1000.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the figures; 1 when the ratio is too small."""
     options = _parse(arguments)
     calibration = str(options.data / "calibration")
     step_s = paper_step.measure(calibration, options.repeats, autograd=False)["step_s"]

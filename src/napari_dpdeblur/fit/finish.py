@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from napari_dpdeblur._version import __version__
 from napari_dpdeblur.fit.events import FitResult, FloatArray
 from napari_dpdeblur.fit.filters import GuidedFilter
 from napari_dpdeblur.fit.job import Job, Solution
@@ -35,6 +36,7 @@ def signature(
 ) -> str:
     """SHA-256 of everything that decides the result."""
     parts = {
+        "version": __version__,
         "capture": [hashlib.sha256(capture.raw.tobytes()).hexdigest(), str(capture.raw.dtype)],
         "levels": [capture.black, capture.white, capture.encoding],
         "calibration": calibration.content_hash(),

@@ -107,7 +107,7 @@ def pose_problem(
     """Correct, check, crop and normalise a capture; ``check`` is called between the steps."""
     prepared = torch.from_numpy(calibration.prepare(capture))
     check()
-    grid = KernelGrid.from_array(calibration.kernels, calibration.rows, calibration.cols)
+    grid = calibration.kernel_grid()
     height, width = prepared.shape[-2:]
     layout = TileLayout.regular(height, width, grid.rows, grid.cols)
     if crop is not None:

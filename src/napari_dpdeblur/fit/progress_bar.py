@@ -29,7 +29,7 @@ def fit_with_bar(
 ) -> FitResult:
     """Run a fit to its end; ``is_quiet`` leaves the bar out."""
     need_gb = memory_of(capture, calibration, settings, crop) / 1e9
-    layout = f"{{desc:<24}}{{percentage:3.0f}}%|{{bar}}| {need_gb:.1f} GB {{elapsed}} {{postfix}}"
+    layout = f"{{desc:<24}}{{percentage:3.0f}}%|{{bar}}| {need_gb:.1f} GB {{elapsed}}{{postfix}}"
     with tqdm(total=1.0, bar_format=layout, disable=is_quiet) as bar:
 
         def show(event: FitEvent) -> None:

@@ -21,6 +21,7 @@ from napari_dpdeblur.fit.paper_preset import optimised
 from napari_dpdeblur.fit.problem import Crop, pose_problem
 from napari_dpdeblur.fit.settings import FitSettings
 from napari_dpdeblur.optics.memory import is_out_of_memory
+from napari_dpdeblur.steps import finish
 
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
@@ -87,13 +88,7 @@ def run_fit(
     **options: Any,
 ) -> FitResult:
     """Run a fit to its end and return the result; ``on_event`` sees each event."""
-    events = fit(capture, calibration, settings, **options)
-    while True:
-        try:
-            on_event(next(events))
-        except StopIteration as end:
-            result: FitResult = end.value
-            return result
+    return finish(fit(capture, calibration, settings, **options), on_event)
 
 
 @contextmanager
