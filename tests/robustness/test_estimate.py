@@ -36,6 +36,12 @@ def test_more_of_anything_needs_more(preset: str) -> None:
             assert function(*larger, preset) > least  # type: ignore[arg-type]
 
 
+def test_a_band_is_as_large_as_the_estimate_takes_it() -> None:
+    from napari_dpdeblur.fit.bands import MAX_BAND_PIXELS
+
+    assert MAX_BAND_PIXELS < estimate.BAND_PIXELS < 1.5 * MAX_BAND_PIXELS
+
+
 def test_rows_that_were_interpolated_cost_less() -> None:
     assert estimate_memory(1008, 1344, row_upsampling=2) < estimate_memory(1008, 1344)
     assert estimate_time_s(1008, 1344, row_upsampling=2) < estimate_time_s(1008, 1344)
@@ -69,7 +75,7 @@ def test_a_fit_that_does_not_fit_is_not_begun(monkeypatch: pytest.MonkeyPatch) -
 
     scene = small_scene()
     monkeypatch.setattr(estimate, "available_memory", lambda: 100_000_000)
-    with pytest.raises(FitError, match=r"needs about 0\.4 GB of memory, but only 0\.1 GB are free"):
+    with pytest.raises(FitError, match=r"needs about 0\.6 GB of memory, but only 0\.1 GB are free"):
         next(fit(scene.capture, scene.calibration, scene.settings))
 
 

@@ -19,14 +19,17 @@ if TYPE_CHECKING:
     from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.fit.settings import FitSettings
 
-PROGRAM_BYTES = 400_000_000  # Python, torch, NumPy, OpenCV
+PROGRAM_BYTES = 500_000_000  # Python, torch, NumPy, OpenCV
 MARGIN = 1.1
 SPARE_SHARE = 0.9  # of the available memory that a fit may plan with
 FLOAT_BYTES = 4
 # Arrays of the size of one view that are alive at once, apart from the layers.
 PLANES = {"preview": 20, "standard": 36, "paper": 40}
-# Arrays of the size of one view for each layer on the grid of the fit, apart from its colours.
-LAYER_PLANES = {"preview": 3, "standard": 5, "paper": 16}
+# Arrays of the size of one view for each layer on the grid of the fit: those that are kept, apart
+# from the colours, and those of the renderer, of which `standard` needs one band of rows at a time.
+KEPT_PLANES = {"preview": 3, "standard": 2, "paper": 0}
+RENDERED_PLANES = {"preview": 0, "standard": 3, "paper": 16}
+BAND_PIXELS = 2_600_000  # of a band and its overlap with others
 # Seconds on one core of a desktop computer for one million pixels: fixed part, part per layer.
 SECONDS = {"preview": (5.0, 0.1), "standard": (9.0, 1.0), "paper": (2000.0, 4200.0)}
 START_S = 3.0
@@ -47,12 +50,12 @@ def estimate_memory(
     ``row_upsampling`` as in the capture: interpolated rows are not computed with.
     """
     computed = 1 if preset == "paper" else row_upsampling
-    planes = PLANES[preset] * channels / computed
-    per_layer = (channels + LAYER_PLANES[preset]) / computed + channels
-    if computed > 1:  # a second copy, enlarged to square pixels
-        per_layer += channels + 1
-    data_bytes = height * width * FLOAT_BYTES * (planes + layers * per_layer)
-    return int(MARGIN * (PROGRAM_BYTES + data_bytes))
+    pixels = height * width / computed
+    at_once = min(pixels, BAND_PIXELS) if preset == "standard" else pixels
+    kept = PLANES[preset] * channels + layers * (channels + KEPT_PLANES[preset])
+    result = layers * (2 * channels + 1 if computed > 1 else channels)  # enlarged to square pixels
+    floats = pixels * kept + at_once * layers * RENDERED_PLANES[preset] + height * width * result
+    return int(MARGIN * (PROGRAM_BYTES + FLOAT_BYTES * floats))
 
 
 def estimate_time_s(
