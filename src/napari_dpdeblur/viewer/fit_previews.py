@@ -16,7 +16,7 @@ from napari_dpdeblur.viewer.covered import Covered
 from napari_dpdeblur.viewer.later import when_drawn
 from napari_dpdeblur.viewer.layers import LayerData, info
 from napari_dpdeblur.viewer.piecewise import Piecewise
-from napari_dpdeblur.viewer.show import decorate, put_layers
+from napari_dpdeblur.viewer.show import decorate, put_unselected
 
 LIVE_IMAGE, LIVE_MAP = "live image", "live defocus map"
 FINAL = {LIVE_IMAGE: layers.ALL_IN_FOCUS, LIVE_MAP: layers.DEFOCUS_MAP}
@@ -107,7 +107,7 @@ class LivePreviews:
     def _add(self, kind: str) -> None:
         if kind in self._newest and kind not in self._shown:
             data = _live_layer(kind, self._newest.pop(kind), self._group, self._place)
-            self._shown[kind] = put_layers(self._viewer, [data])[0]
+            self._shown[kind] = put_unselected(self._viewer, data)
             self._covered.hide_below(self._shown[kind])
 
     def _change(self, kind: str) -> None:
@@ -126,7 +126,7 @@ def _rename(layer: Any, group: str, kind: str) -> None:
 
 
 def _put(viewer: Any, piece: LayerData) -> None:
-    put_layers(viewer, [piece])[0].visible = piece[1].get("visible", True)
+    put_unselected(viewer, piece).visible = piece[1].get("visible", True)
 
 
 def _raise_map(viewer: Any, group: str) -> None:
