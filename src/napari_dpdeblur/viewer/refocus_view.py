@@ -27,7 +27,8 @@ from napari_dpdeblur.viewer.show import put_layers
 
 SWING_MS = 180
 REST_MS = 250  # without a change for so long, the picture is rendered in full
-SLOW_S, FAST_S = 0.18, 0.13  # between two previews; out of these limits their size changes
+SLOW_S, FAST_S = 0.2, 0.16  # between two previews; out of these limits their size changes
+NEWEST_SHARE = 0.3  # of the last preview in the mean time between them: one hiccup is none
 SMALLER = 2  # factor between the two sizes of previews
 
 
@@ -117,6 +118,7 @@ class RefocusView(QObject):
         self._swing.timeout.connect(self._swing_on)
         self._is_slow = False
         self._shown_s: float | None = None  # when, while one preview follows the other
+        self._period_s = 0.0
         self._shots: tuple[Shot, ...] = ()
         self._frames: list[LayerData] = []
         self._step = 0
@@ -207,8 +209,10 @@ class RefocusView(QObject):
         """Bring new data into the layer, which is made when it is not there."""
         layer = layer_of(self._viewer, self.engines.source.group, REFOCUSED)
         if layer is not None and layer.data.shape == data[0].shape:
-            layer.data = data[0]
-            layer.metadata = data[1]["metadata"]
+            # The list of layers need not hear of it: to draw it takes as long as the canvas.
+            with self._viewer.layers.events.blocker():
+                layer.data = data[0]
+                layer.metadata = data[1]["metadata"]
         else:
             put_layers(self._viewer, [data])
 
@@ -221,10 +225,13 @@ class RefocusView(QObject):
         self._shown_s = now if follows else None
         if picture.is_full or len(self._frames) > 1:
             return
-        period = picture.seconds if before is None else now - before
-        if self._is_slow:  # how long would a large one take?
-            period += (SMALLER**2 - 1) * picture.seconds
-        self._is_slow = period > (FAST_S if self._is_slow else SLOW_S)
+        if before is None:
+            self._period_s = picture.seconds
+        else:
+            self._period_s += NEWEST_SHARE * (now - before - self._period_s)
+        # How long would a large one take?
+        more_s = (SMALLER**2 - 1) * picture.seconds if self._is_slow else 0.0
+        self._is_slow = self._period_s + more_s > (FAST_S if self._is_slow else SLOW_S)
 
 
 def refocused_layer(source: MpiSource, picture: Picture) -> LayerData:
