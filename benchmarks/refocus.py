@@ -72,15 +72,16 @@ def measure(run: Path, calibration: Path, frames: int) -> dict[str, dict[str, fl
     shots = sweep(scales, frames)
     figures = {}
     for name, lens in lenses.items():
-        engine = Refocuser(color, alpha, scales, lens, reduction)
+        engine = Refocuser(color, alpha, scales, lens, reduction, is_quick=True)
         engine.render(shots[0])
         size = f"{engine.shape[0]} x {engine.shape[1]}"
         figures[f"preview {size}, {name}"] = time_frames(engine, shots)
     left = [Shot(shot.focus, shot.aperture, (LEFT,)) for shot in shots]
     figures["preview, calibrated, left view"] = time_frames(
-        Refocuser(color, alpha, scales, lenses["calibrated"], reduction), left
+        Refocuser(color, alpha, scales, lenses["calibrated"], reduction, is_quick=True), left
     )
-    engine = Refocuser(color.repeat(3, axis=1), alpha, scales, lenses["calibrated"], reduction)
+    coloured = color.repeat(3, axis=1)
+    engine = Refocuser(coloured, alpha, scales, lenses["calibrated"], reduction, is_quick=True)
     figures["preview in colour, calibrated"] = time_frames(engine, shots)
     engine = Refocuser(color, alpha, scales, lenses["calibrated"])
     figures["full size, calibrated"] = time_frames(engine, shots[:: max(frames // 3, 1)])
@@ -110,6 +111,7 @@ def measure_window(record: RunRecord, calibration: Path, seconds: float = 8.0) -
 
     from napari_dpdeblur.viewer.inspect_widget import InspectWidget
     from napari_dpdeblur.viewer.layers import run_layers
+    from napari_dpdeblur.viewer.refocus_view import Picture
     from napari_dpdeblur.viewer.show import put_layers
 
     viewer = napari.Viewer()
@@ -129,9 +131,13 @@ def measure_window(record: RunRecord, calibration: Path, seconds: float = 8.0) -
             timer.stop()
             viewer.close()
 
+    def note(picture: Picture) -> None:
+        if not picture.is_full:
+            shown.append(picture.rendered_px)
+
     def start() -> None:
         widget.refocus_panel.view.shown.disconnect(start_when_warm)
-        widget.refocus_panel.view.shown.connect(lambda picture: shown.append(picture.rendered_px))
+        widget.refocus_panel.view.shown.connect(note)
         nonlocal begin
         begin = time.process_time()
         clock.start()

@@ -200,6 +200,8 @@ def test_preview_is_the_reduced_picture() -> None:
         small = Refocuser(color, alpha, SCALES, aperture, reduction=2).render(shot)[0]
         means = full.reshape(HEIGHT // 2, 2, WIDTH // 2, 2).mean(axis=(1, 3))
         assert np.abs(small - means).mean() < 0.01
+        quick = Refocuser(color, alpha, SCALES, aperture, is_quick=True).render(shot)[0]
+        assert np.abs(quick - full).mean() < 0.01
 
 
 def test_a_preview_takes_layers_of_nearly_the_same_blur_as_one(monkeypatch) -> None:

@@ -71,8 +71,9 @@ class Refocuser:
     """Renders shots of one multiplane image through one aperture.
 
     ``color`` (L, C, H, W) linear, ``alpha`` (L, 1, H, W), ``defocus_scales`` (L,), back to front.
-    With ``reduction`` n it is made for speed: it works on n x n px means, light for both views
-    comes through one common kernel, and layers of nearly the same blur are taken as one.
+    With ``reduction`` n it works on n x n px means. A quick one, as each with a reduction is, is
+    made for previews: light for both views comes through one common kernel, and layers of nearly
+    the same blur are taken as one.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Refocuser:
         reduction: int = 1,
         threads: int = 2,
         blend_px: int = 32,
+        is_quick: bool = False,
     ) -> None:
         _check(color, alpha, defocus_scales, aperture)
         # Alpha first: the planes after it are colours multiplied by it.
@@ -91,8 +93,10 @@ class Refocuser:
         self._scales = np.asarray(defocus_scales, float)
         self._aperture = aperture
         self._threads, self._blend_px = threads, blend_px
+        self._is_quick = is_quick or reduction > 1
         if reduction > 1:
             layers = _reduced(layers, reduction)
+        if self._is_quick:
             tolerance = PREVIEW_BLUR_PX / aperture.rms_radius_px(reduction)
             layers, self._scales = merged(layers, self._scales, tolerance)
         self._set_layers(layers, reduction)
@@ -149,12 +153,12 @@ class Refocuser:
     def _signed(self, shot: Shot) -> list[float]:
         """Defocus scale of each layer in this shot; negative beyond the plane in focus."""
         scales = shot.aperture * (self._scales - shot.focus)
-        if self._reduction > 1:
+        if self._is_quick:
             scales = np.round(scales / PREVIEW_SCALE_STEP) * PREVIEW_SCALE_STEP
         return [float(scale) for scale in scales]
 
     def _blur(self, scale: float, views: tuple[int, ...]) -> TilesBlur:
-        if self._reduction == 1:
+        if not self._is_quick:
             return TilesBlur(self._aperture.seen_by(views).kernels(scale))
         return TilesBlur(self._preview_kernels(scale, views))
 
@@ -188,7 +192,7 @@ class Refocuser:
         out = np.zeros(shape, np.float32)
         free = np.ones((*shape[:2], 1, *shape[3:]), np.float32)
         is_open = np.ones(len(tiles), bool)
-        finished = FINISHED if self._reduction == 1 else PREVIEW_FINISHED
+        finished = PREVIEW_FINISHED if self._is_quick else FINISHED
         for number in reversed(range(len(blurs))):
             if superseded():
                 raise Superseded
