@@ -16,6 +16,8 @@ from napari_dpdeblur.viewer.layers import (
     capture_layers,
     info,
     linear_image,
+    picture_layer,
+    placement,
     record_of_layers,
     run_layers,
 )
@@ -116,10 +118,20 @@ def test_a_layer_that_comes_by_itself_leaves_the_selection(viewer_model, make_re
     layers = run_layers(make_record())
     (image,) = put_layers(viewer_model, layers[:1])
     assert viewer_model.layers.selection.active is image
-    for step in put_steps(viewer_model, layers[1:]):
+    steps = put_steps(viewer_model, [layers[0], *layers[1:]])
+    image.visible = False
+    for step in steps:
         step()
     assert len(viewer_model.layers) == 4
+    assert not image.visible  # it was there: its look is kept
     assert viewer_model.layers.selection.active is image
+    placed = placement((1.0, 1.0), (0.0, 0.0))
+    other = picture_layer(image.data[None], "other", "left view", placed)
+    add, show = put_steps(viewer_model, [other])
+    add()
+    assert not viewer_model.layers[-1].visible
+    show()
+    assert viewer_model.layers[-1].visible
     added = viewer_model.add_image(np.zeros((4, 4)))
     assert viewer_model.layers.selection.active is added  # as ever
 

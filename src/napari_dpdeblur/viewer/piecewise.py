@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from napari.layers import Layer
 from qtpy.compat import isalive
-from qtpy.QtCore import QObject, QTimer
+from qtpy.QtCore import QObject, Qt, QTimer
 from qtpy.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from napari_dpdeblur.viewer.later import later
@@ -73,7 +73,7 @@ def _parts_to_hold(widget: QWidget) -> list[QWidget]:
     drawing the rest.
     """
     window = widget.window()
-    docks = window.findChildren(QDockWidget)
+    docks = window.findChildren(QDockWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
     if not isinstance(window, QMainWindow) or not any(d.isAncestorOf(widget) for d in docks):
         return [window]
     return [window.centralWidget(), *(dock for dock in docks if not dock.isAncestorOf(widget))]

@@ -24,7 +24,7 @@ from napari_dpdeblur.viewer.inspect_stage import REFOCUSED
 from napari_dpdeblur.viewer.inspect_thread import LatestWorker, Superseder
 from napari_dpdeblur.viewer.later import when_drawn
 from napari_dpdeblur.viewer.layers import KEY, LayerData, picture_layer
-from napari_dpdeblur.viewer.show import put_layers
+from napari_dpdeblur.viewer.show import list_unaware, put_layers
 
 SWING_MS = 180
 REST_MS = 250  # without a change for so long, the picture is rendered in full
@@ -221,9 +221,8 @@ class RefocusView(QObject):
         """Bring new data into the layer, which is made when it is not there."""
         layer = layer_of(self._viewer, self.engines.source.group, REFOCUSED)
         if layer is not None and layer.data.shape == data[0].shape:
-            # The list of layers hears of the last one: to draw it takes as long as the canvas.
             is_last = data[1]["metadata"][KEY]["is_full"] and len(self._frames) == 1
-            with nullcontext() if is_last else self._viewer.layers.events.blocker():
+            with nullcontext() if is_last else list_unaware(self._viewer):
                 layer.data = data[0]
                 layer.metadata = data[1]["metadata"]
         else:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from weakref import WeakSet
 
 from napari.layers import Layer
 
 from napari_dpdeblur.viewer.find import layer_of, ours, real_viewer
-from napari_dpdeblur.viewer.layers import KEY, LayerData, info
+from napari_dpdeblur.viewer.layers import KEY, LayerData, hidden, info
 
 BAR_TEXT = "defocus ({unit})"
 _IN_PLACE = ("scale", "translate", "contrast_limits", "gamma", "metadata")
@@ -27,8 +26,27 @@ def put_layers(viewer: Any, layers: Iterable[LayerData]) -> list[Layer]:
 
 
 def put_steps(viewer: Any, layers: Iterable[LayerData]) -> list[Callable[[], object]]:
-    """The same as put_layers, one layer a step; a new one is not selected."""
-    return [partial(put_unselected, viewer, layer) for layer in layers]
+    """The same as put_layers in steps that are as short as possible; new layers are not selected.
+
+    A new layer comes hidden and is shown in a step of its own.
+    """
+    return [step for layer in layers for step in _steps_of(viewer, layer)]
+
+
+def _steps_of(viewer: Any, layer: LayerData) -> list[Callable[[], object]]:
+    made: list[Layer] = []
+
+    def add() -> None:
+        before = list(real_viewer(viewer).layers)
+        put = put_unselected(viewer, hidden(layer))
+        if not any(put is other for other in before):
+            made.append(put)
+
+    def show() -> None:
+        for new in made:
+            new.visible = True
+
+    return [add, show] if layer[1].get("visible", True) else [add]
 
 
 def put_unselected(viewer: Any, layer: LayerData) -> Layer:
@@ -53,6 +71,15 @@ def selection_kept(layers: Any) -> Iterator[None]:
     finally:
         if is_known:
             layers._activate_on_insert = before
+
+
+def list_unaware(viewer: Any) -> AbstractContextManager[Any]:
+    """Change layers without telling the list of layers, which takes as long to draw as the canvas.
+
+    For pictures that another one follows soon; the layers tell everybody else themselves.
+    """
+    blocker: AbstractContextManager[Any] = real_viewer(viewer).layers.events.blocker()
+    return blocker
 
 
 def _put(viewer: Any, data: Any, options: dict[str, Any], layer_type: str) -> Layer:
