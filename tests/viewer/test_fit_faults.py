@@ -88,6 +88,7 @@ def test_the_live_picture_is_deleted_and_a_second_fit_refused(bench, make_bench)
     assert not other.worker.is_running
     assert bench.worker.pid == pid
     bench.until(lambda: "scene live image" in bench.names)
+    bench.until(lambda: bench.viewer.layers["scene live image"].visible)  # it comes hidden
     bench.viewer.layers.remove("scene live image")
     for _ in range(2):  # more pictures come
         bench.qtbot.waitSignal(
