@@ -28,9 +28,10 @@ from napari_dpdeblur.viewer.show import list_unaware, put_layers
 
 SWING_MS = 180
 REST_MS = 250  # without a change for so long, the picture is rendered in full
-SLOW_S, FAST_S = 0.2, 0.16  # between two previews; out of these limits their size changes
+SLOW_S, FAST_S = 0.2, 0.18  # between two previews; out of these limits their size changes
 NEWEST_SHARE = 0.3  # of the last preview in the mean time between them: one hiccup is none
 SMALLER = 2  # factor between the two sizes of previews
+LARGER_TAKES = 2.0  # times as long to render, beside a window that needs the processor, too
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,7 @@ class RefocusView(QObject):
         else:
             self._period_s += NEWEST_SHARE * (now - before - self._period_s)
         # How long would a large one take?
-        more_s = (SMALLER**2 - 1) * picture.seconds if self._is_slow else 0.0
+        more_s = (LARGER_TAKES - 1) * picture.seconds if self._is_slow else 0.0
         self._is_slow = self._period_s + more_s > (FAST_S if self._is_slow else SLOW_S)
 
 
