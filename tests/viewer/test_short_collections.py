@@ -14,11 +14,7 @@ class Thing:
     """Something that can hold itself."""
 
 
-@pytest.fixture(autouse=True)
-def _nobody_else_froze():
-    gc.unfreeze()
-    yield
-    gc.unfreeze()
+pytestmark = pytest.mark.usefixtures("nobody_froze")
 
 
 def test_old_garbage_waits_until_the_last_one_has_released():

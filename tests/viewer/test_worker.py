@@ -49,7 +49,7 @@ def test_signals_come_in_order_and_on_the_gui_thread(qtbot, worker):
     assert not worker.is_running
 
 
-def test_collections_are_short_while_a_job_runs(qtbot, worker):
+def test_collections_are_short_while_a_job_runs(qtbot, worker, nobody_froze):
     before = gc.get_freeze_count()
     worker.start(job("count", 3))
     assert gc.get_freeze_count() > before
