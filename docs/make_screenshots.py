@@ -68,13 +68,13 @@ class Tour:
         self.settle()
         self.shot("12_calibrate")
         self.click(widget, "run")
-        self.until(lambda: find.layer_of(self.viewer, CAMERA, "discs") is not None, timeout_s)
+        self.until(lambda: find.layer_of(self.viewer, CAMERA, "target") is not None, timeout_s)
         self.settle(0.4)
         self.shot("13_discs")
         self.until(
             lambda: self.is_idle(widget) and CAMERA in find.calibrations(self.viewer), timeout_s
         )
-        self.show_only(f"{CAMERA} kernels left", f"{CAMERA} kernels right")
+        self.show_only(f"{CAMERA} kernels")
         self.shot("14_kernels")
         with self.answering(getSaveFileName=(str(self.work / "phone.dpcal"), "")):
             self.click(widget, "save")

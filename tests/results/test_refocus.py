@@ -10,6 +10,7 @@ from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.calibration.calibration import Field
 from napari_dpdeblur.errors import CalibrationError, ResultError
 from napari_dpdeblur.optics import KernelGrid, MultiplaneImage, TiledBlur, TileLayout
+from napari_dpdeblur.results import refocus
 from napari_dpdeblur.results.aperture import (
     Aperture,
     calibrated_aperture,
@@ -17,6 +18,7 @@ from napari_dpdeblur.results.aperture import (
     round_aperture,
 )
 from napari_dpdeblur.results.refocus import LEFT, RIGHT, Refocuser, Shot, Superseded
+from napari_dpdeblur.results.refocus_merge import groups_of_scales
 
 HEIGHT, WIDTH = 72, 96
 SCALES = np.array([1.3, 0.8, 0.3])
@@ -198,6 +200,25 @@ def test_preview_is_the_reduced_picture() -> None:
         small = Refocuser(color, alpha, SCALES, aperture, reduction=2).render(shot)[0]
         means = full.reshape(HEIGHT // 2, 2, WIDTH // 2, 2).mean(axis=(1, 3))
         assert np.abs(small - means).mean() < 0.01
+        quick = Refocuser(color, alpha, SCALES, aperture, is_quick=True).render(shot)[0]
+        assert np.abs(quick - full).mean() < 0.01
+
+
+def test_a_preview_takes_layers_of_nearly_the_same_blur_as_one(monkeypatch) -> None:
+    assert groups_of_scales(np.array([1.4, 1.35, 1.3, 0.8]), 0.05) == [slice(0, 3), slice(3, 4)]
+    assert groups_of_scales(np.array([0.5]), 0.05) == [slice(0, 1)]
+    color, alpha = _layers(channels=3)
+    color, alpha = (np.concatenate([part, part[1:, :, ::-1, ::-1]]) for part in (color, alpha))
+    scales = [1.3, 0.82, 0.8, 0.31, 0.3]
+    aperture = round_aperture((HEIGHT, WIDTH), 8.0)
+    quick = Refocuser(color, alpha, scales, aperture, reduction=2)
+    monkeypatch.setattr(refocus, "PREVIEW_BLUR_PX", 0.0)
+    exact = Refocuser(color, alpha, scales, aperture, reduction=2)
+    assert (quick.layers, exact.layers) == (3, 5)
+    for shot in (Shot(aperture=0.0), Shot(), Shot(0.8, 1.0), Shot(1.3, 1.5)):
+        error = np.abs(quick.render(shot) - exact.render(shot))
+        assert error.max() < (1e-6 if shot.aperture == 0 else 0.15)
+        assert error.mean() < 0.01
 
 
 def test_odd_sizes_are_reduced_too() -> None:

@@ -27,6 +27,18 @@ def _own_settings(
 
 
 @pytest.fixture
+def nobody_froze(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As if no test before had needed short collections; some release them after their end."""
+    from napari_dpdeblur.viewer import short_collections
+
+    monkeypatch.setattr(short_collections, "_needs", set())
+    monkeypatch.setattr(short_collections, "_frozen_here", False)
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
 def viewer_model(qapp: Any) -> Any:
     """A viewer without a window: enough, and much quicker, where only layers matter."""
     from napari.components import ViewerModel

@@ -88,6 +88,7 @@ def test_the_live_picture_is_deleted_and_a_second_fit_refused(bench, make_bench)
     assert not other.worker.is_running
     assert bench.worker.pid == pid
     bench.until(lambda: "scene live image" in bench.names)
+    bench.until(lambda: bench.viewer.layers["scene live image"].visible)  # it comes hidden
     bench.viewer.layers.remove("scene live image")
     for _ in range(2):  # more pictures come
         bench.qtbot.waitSignal(
@@ -141,7 +142,7 @@ def test_a_full_disk(bench, tmp_path):
 
 def test_the_widget_is_closed(bench, make_bench, viewer, qtbot):
     child = bench.start(ENDLESS, "optimise")
-    bench.until(lambda: "scene live image" in bench.names)
+    bench.until(lambda: {"scene live image", "scene live defocus map"} <= set(bench.names))
     viewer.window.remove_dock_widget(bench.dock)
     qtbot.waitUntil(lambda: not child.is_running(), timeout=60_000)
     assert {"scene partial all-in-focus", "scene partial defocus map"} <= set(bench.names)

@@ -56,7 +56,10 @@ def test_run_gives_the_result_as_layers_in_their_place(bench, scene_capture, cal
     defocus_map = bench.viewer.layers["scene defocus map"]
     assert defocus_map.metadata["dpdeblur"]["unit"] == DEFOCUS_UNIT
     if hasattr(defocus_map, "colorbar"):  # napari 0.7 and newer
+        assert not defocus_map.colorbar.visible
+        defocus_map.visible = True
         assert defocus_map.colorbar.visible
+        defocus_map.visible = False
     assert bench.widget.panel.run_button.isEnabled()
     assert_a_second_run_replaces_the_layers(bench)
 

@@ -264,6 +264,32 @@ def test_preview_first_then_the_full_picture(
     assert "full size, 96 x 128 px" in widget.refocus_panel.status.text()
 
 
+def test_a_small_result_has_a_quick_preview_of_its_own_size(
+    widget: InspectWidget, qtbot: Any
+) -> None:
+    seen: list[Any] = []
+    widget.refocus_panel.view.shown.connect(seen.append)
+    widget.tabs.setCurrentWidget(widget.refocus_panel)
+    _refocus(widget, qtbot)
+    assert [picture.is_full for picture in seen] == [False, True]
+    assert {picture.rendered_px for picture in seen} == {(HEIGHT, WIDTH)}
+
+
+def test_the_list_of_layers_hears_of_full_pictures_only(
+    model: Any, widget: InspectWidget, qtbot: Any
+) -> None:
+    widget.tabs.setCurrentWidget(widget.refocus_panel)
+    _refocus(widget, qtbot)
+    heard: list[str] = []
+    model.layers.events.connect(lambda event: heard.append(event.type))
+    widget.refocus_panel.view.shown.connect(lambda picture: heard.append(str(picture.is_full)))
+    widget.refocus_panel.focus.setValue(0.7)
+    _refocus(widget, qtbot)
+    before_preview, after = heard[: heard.index("False")], heard[heard.index("False") :]
+    assert "thumbnail" not in before_preview
+    assert "thumbnail" in after[: after.index("True")]
+
+
 def test_stale_requests_are_dropped(widget: InspectWidget, qtbot: Any) -> None:
     seen: list[Any] = []
     widget.tabs.setCurrentWidget(widget.refocus_panel)

@@ -16,10 +16,12 @@ from napari_dpdeblur.viewer.layers import (
     capture_layers,
     info,
     linear_image,
+    picture_layer,
+    placement,
     record_of_layers,
     run_layers,
 )
-from napari_dpdeblur.viewer.show import put_layers, text_overlay
+from napari_dpdeblur.viewer.show import put_layers, put_steps, text_overlay
 
 
 def test_views_are_placed_in_square_pixels_of_the_frame(viewer_model, scene_capture):
@@ -91,10 +93,15 @@ def test_the_defocus_map_has_even_colours_and_a_bar_with_its_unit(viewer_model, 
     assert layer.contrast_limits == pytest.approx([0.1, 1.4])
     assert not text_overlay(viewer_model).visible
     layer.visible = True
-    if hasattr(layer, "colorbar"):
+    has_bar = hasattr(layer, "colorbar")
+    if has_bar:
         assert layer.colorbar.visible
+        layer.colorbar.visible = False
     assert text_overlay(viewer_model).visible
     assert text_overlay(viewer_model).text == "defocus (1 = calibrated blur)"
+    layer.visible = False
+    layer.visible = True
+    assert not has_bar or not layer.colorbar.visible  # as the user wants it
     viewer_model.layers.remove(layer)
     assert not text_overlay(viewer_model).visible
 
@@ -105,6 +112,28 @@ def test_text_of_others_stays(viewer_model, make_record):
     find.layer_of(viewer_model, "scene", DEFOCUS_MAP).visible = True
     assert text_overlay(viewer_model).text == "mine"
     text_overlay(viewer_model).text, text_overlay(viewer_model).visible = "", False
+
+
+def test_a_layer_that_comes_by_itself_leaves_the_selection(viewer_model, make_record):
+    layers = run_layers(make_record())
+    (image,) = put_layers(viewer_model, layers[:1])
+    assert viewer_model.layers.selection.active is image
+    steps = put_steps(viewer_model, [layers[0], *layers[1:]])
+    image.visible = False
+    for step in steps:
+        step()
+    assert len(viewer_model.layers) == 4
+    assert not image.visible  # it was there: its look is kept
+    assert viewer_model.layers.selection.active is image
+    placed = placement((1.0, 1.0), (0.0, 0.0))
+    other = picture_layer(image.data[None], "other", "left view", placed)
+    add, show = put_steps(viewer_model, [other])
+    add()
+    assert not viewer_model.layers[-1].visible
+    show()
+    assert viewer_model.layers[-1].visible
+    added = viewer_model.add_image(np.zeros((4, 4)))
+    assert viewer_model.layers.selection.active is added  # as ever
 
 
 def test_new_data_of_the_same_kind_goes_into_the_same_layer(viewer_model, make_record):
@@ -120,15 +149,13 @@ def test_new_data_of_the_same_kind_goes_into_the_same_layer(viewer_model, make_r
 def test_kernels_are_drawn_over_their_tiles(viewer_model, calibration, scene_capture):
     put_layers(viewer_model, capture_layers(scene_capture))
     layers = put_layers(viewer_model, calibration_layers(calibration, "lens"))
-    names = [layer.name for layer in layers]
-    assert names == [
-        "lens vignetting right",
-        "lens vignetting left",
-        "lens kernels right",
-        "lens kernels left",
-    ]
-    left = layers[-1]
+    assert [layer.name for layer in layers] == ["lens vignetting", "lens kernels"]
+    assert [layer.visible for layer in layers] == [False, True]
+    kernels = layers[-1]
     size = calibration.kernels.shape[-1]
-    np.testing.assert_array_equal(left.data[:size, size : 2 * size], calibration.kernels[1, 0])
-    corners = left.extent.world + np.array([[-0.5], [0.5]]) * left.scale
+    red, _, blue = np.moveaxis(kernels.data[:size, size : 2 * size] / 255, -1, 0)
+    expected = calibration.kernels[1] / calibration.kernels.max()
+    np.testing.assert_allclose(red**2, expected[0], atol=0.01)
+    np.testing.assert_allclose(blue**2, expected[1], atol=0.01)
+    corners = kernels.extent.world + np.array([[-0.5], [0.5]]) * kernels.scale
     np.testing.assert_allclose(corners, [[-0.5, -0.5], [95.5, 127.5]])

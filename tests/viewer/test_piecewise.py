@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from qtpy.QtWidgets import QVBoxLayout, QWidget
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
 
 from napari_dpdeblur.viewer.piecewise import Piecewise
 
@@ -64,3 +65,19 @@ def test_the_window_is_drawn_although_the_widget_is_gone(window, widget, qtbot):
     Piecewise(widget).do([widget.deleteLater])
     qtbot.waitUntil(lambda: not window.updatesEnabled())
     qtbot.waitUntil(window.updatesEnabled)
+
+
+def test_the_panel_of_the_widget_is_drawn_all_the_time(qtbot):
+    window, docks = QMainWindow(), [QDockWidget() for _ in range(2)]
+    qtbot.addWidget(window)
+    window.setCentralWidget(QWidget())
+    for dock in docks:
+        dock.setWidget(QWidget())
+        window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
+    window.show()
+    parts = [window.centralWidget(), docks[1].widget(), docks[0].widget()]
+    seen = []
+    Piecewise(docks[0].widget()).do([lambda: seen.extend(p.updatesEnabled() for p in parts)])
+    qtbot.waitUntil(lambda: bool(seen))
+    assert seen == [False, False, True]
+    qtbot.waitUntil(lambda: all(part.updatesEnabled() for part in parts))

@@ -105,13 +105,13 @@ def test_a_calibration_file_opens_as_its_kernels(viewer_model, calibration, tmp_
     found = find.calibrations(viewer_model)
     assert list(found) == ["lens"]
     assert found["lens"].content_hash() == calibration.content_hash()
-    assert "lens kernels left" in viewer_model.layers
+    assert "lens kernels" in viewer_model.layers
 
 
 def test_the_published_calibration_folder(pixel4_data):
     for folder in ("pixel4/calibration", "pixel4"):
         path = str(pixel4_data / folder)
-        assert "Google Pixel 4 kernels left" in names(get_reader(path)(path))
+        assert "Google Pixel 4 kernels" in names(get_reader(path)(path))
 
 
 def test_a_folder_with_everything_opens_everything(
@@ -125,7 +125,7 @@ def test_a_folder_with_everything_opens_everything(
     layers = get_reader(str(folder))(str(folder))
     shown = [options["name"] for _, options, _ in layers if options.get("visible", True)]
     assert shown == ["scene right", "scene left", "scene all-in-focus"]
-    assert "lens kernels left" in names(layers)
+    assert "lens kernels" in names(layers)
 
 
 @pytest.fixture

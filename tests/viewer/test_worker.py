@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -46,6 +47,17 @@ def test_signals_come_in_order_and_on_the_gui_thread(qtbot, worker):
     assert [name for name, _ in heard] == ["progressed"] * 3 + ["note", "finished", "ended"]
     assert {thread for _, thread in heard} == {threading.main_thread()}
     assert not worker.is_running
+
+
+def test_collections_are_short_while_a_job_runs(qtbot, worker, nobody_froze):
+    before = gc.get_freeze_count()
+    worker.start(job("count", 3))
+    assert gc.get_freeze_count() > before
+    qtbot.waitUntil(lambda: not worker.is_running, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: gc.get_freeze_count() == before)
+    worker.start(job("count", 3))
+    worker.kill()
+    assert gc.get_freeze_count() == before
 
 
 def test_the_result_is_prepared_in_a_thread(qtbot, worker):

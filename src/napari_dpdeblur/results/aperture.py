@@ -41,6 +41,10 @@ class Aperture:
         kernels = kernels.mean(dim=1, keepdim=True) if as_one else kernels
         return replace(self, grid=replace(self.grid, kernels=kernels))
 
+    def rms_radius_px(self, reduction: int = 1) -> float:
+        """How far a view spreads light at defocus scale 1, in pixels ``reduction`` times larger."""
+        return self.grid.rms_radius_px() / (self.pixel_pitch * reduction)
+
     def kernels(self, scale: float, reduction: int = 1, rim: float = 0.0) -> FloatArray:
         """Kernels (P, V, Ky, Kx) of a signed defocus scale, on pixels ``reduction`` times larger.
 

@@ -20,15 +20,20 @@ import numpy.typing as npt
 
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results.aperture import Aperture
+from napari_dpdeblur.results.refocus_merge import merged
 from napari_dpdeblur.results.refocus_tiles import IntArray, Tiles, TilesBlur
 
 LEFT, RIGHT = 0, 1
 # Light that can no longer change a pixel of a 16-bit picture.
 FINISHED = 2.0**-17
 # At preview size kernels of scales closer than this look the same, and so does a picture from
-# which this much light of the kernels' rims is missing.
+# which this much light of the kernels' rims is missing, or whose layers are blurred by this much
+# too little or too much.
 PREVIEW_SCALE_STEP = 0.01
 PREVIEW_RIM = 0.004
+PREVIEW_BLUR_PX = 0.2
+# Light that can no longer change a pixel of an 8-bit picture.
+PREVIEW_FINISHED = 2.0**-9
 PREVIEW_LONG_SIDE_PX = 700  # what a canvas beside the panels of a small laptop shows
 CACHED_KERNELS = 64
 GROUPS = 8  # of tiles, more than threads: they have unequal work, and small ones fit the cache
@@ -66,8 +71,9 @@ class Refocuser:
     """Renders shots of one multiplane image through one aperture.
 
     ``color`` (L, C, H, W) linear, ``alpha`` (L, 1, H, W), ``defocus_scales`` (L,), back to front.
-    With ``reduction`` n it is made for speed: it works on n x n px means, and light for both views
-    comes through one common kernel.
+    With ``reduction`` n it works on n x n px means. A quick one, as each with a reduction is, is
+    made for previews: light for both views comes through one common kernel, and layers of nearly
+    the same blur are taken as one.
     """
 
     def __init__(
@@ -79,6 +85,7 @@ class Refocuser:
         reduction: int = 1,
         threads: int = 2,
         blend_px: int = 32,
+        is_quick: bool = False,
     ) -> None:
         _check(color, alpha, defocus_scales, aperture)
         # Alpha first: the planes after it are colours multiplied by it.
@@ -86,7 +93,13 @@ class Refocuser:
         self._scales = np.asarray(defocus_scales, float)
         self._aperture = aperture
         self._threads, self._blend_px = threads, blend_px
-        self._set_layers(layers if reduction == 1 else _reduced(layers, reduction), reduction)
+        self._is_quick = is_quick or reduction > 1
+        if reduction > 1:
+            layers = _reduced(layers, reduction)
+        if self._is_quick:
+            tolerance = PREVIEW_BLUR_PX / aperture.rms_radius_px(reduction)
+            layers, self._scales = merged(layers, self._scales, tolerance)
+        self._set_layers(layers, reduction)
 
     def smaller(self, factor: int) -> Refocuser:
         """The same scene for pictures whose sides are smaller by another factor; quickly made."""
@@ -98,6 +111,7 @@ class Refocuser:
     def _set_layers(self, layers: FloatArray, reduction: int) -> None:
         self._layers, self._reduction = layers, reduction
         self._tiles = Tiles.of(self._aperture, reduction, self._blend_px)
+        self._seen: dict[tuple[int, ...], Aperture] = {}
         self._kernels: OrderedDict[tuple[float, tuple[int, ...]], FloatArray] = OrderedDict()
         self._limits: dict[tuple[int, tuple[int, int]], tuple[FloatArray, FloatArray]] = {}
         self._lock = Lock()
@@ -107,6 +121,11 @@ class Refocuser:
     def shape(self) -> tuple[int, int]:
         """Height and width of the pictures."""
         return self._layers.shape[-2], self._layers.shape[-1]
+
+    @property
+    def layers(self) -> int:
+        """How many layers are blurred for a picture."""
+        return len(self._layers)
 
     def render(self, shot: Shot, superseded: Callable[[], bool] = _never) -> FloatArray:
         """The photograph (C, H, W), linear, in the unit of the layers.
@@ -134,12 +153,12 @@ class Refocuser:
     def _signed(self, shot: Shot) -> list[float]:
         """Defocus scale of each layer in this shot; negative beyond the plane in focus."""
         scales = shot.aperture * (self._scales - shot.focus)
-        if self._reduction > 1:
+        if self._is_quick:
             scales = np.round(scales / PREVIEW_SCALE_STEP) * PREVIEW_SCALE_STEP
         return [float(scale) for scale in scales]
 
     def _blur(self, scale: float, views: tuple[int, ...]) -> TilesBlur:
-        if self._reduction == 1:
+        if not self._is_quick:
             return TilesBlur(self._aperture.seen_by(views).kernels(scale))
         return TilesBlur(self._preview_kernels(scale, views))
 
@@ -148,8 +167,9 @@ class Refocuser:
         with self._lock:
             kernels = self._kernels.pop((scale, views), None)
         if kernels is None:
-            seen = self._aperture.seen_by(views, as_one=True)
-            kernels = seen.kernels(scale, self._reduction, PREVIEW_RIM)
+            if views not in self._seen:
+                self._seen[views] = self._aperture.seen_by(views, as_one=True)
+            kernels = self._seen[views].kernels(scale, self._reduction, PREVIEW_RIM)
         with self._lock:
             self._kernels[scale, views] = kernels
             while len(self._kernels) > CACHED_KERNELS:
@@ -172,6 +192,7 @@ class Refocuser:
         out = np.zeros(shape, np.float32)
         free = np.ones((*shape[:2], 1, *shape[3:]), np.float32)
         is_open = np.ones(len(tiles), bool)
+        finished = PREVIEW_FINISHED if self._is_quick else FINISHED
         for number in reversed(range(len(blurs))):
             if superseded():
                 raise Superseded
@@ -179,7 +200,7 @@ class Refocuser:
                 break
             chosen = np.flatnonzero(is_open)
             self._lay_behind(number, blurs[number], tiles, chosen, free, out)
-            is_open[chosen] = free[chosen].max(axis=(1, 2, 3, 4)) >= FINISHED
+            is_open[chosen] = free[chosen].max(axis=(1, 2, 3, 4)) >= finished
         return out
 
     def _lay_behind(

@@ -151,10 +151,18 @@ class TilesBlur:
         fft_px = fft.next_fast_len(height, real=True), fft.next_fast_len(width, real=True)
         one_kernel = len(self._kernels) == 1
         used = self._kernels if one_kernel else self._kernels[kernels]
-        product = fft.rfft2(used, fft_px)[:, :, None] * fft.rfft2(windows, fft_px)[:, None]
-        blurred: FloatArray = fft.irfft2(product, fft_px, overwrite_x=True)
+        product = _spectrum(used, fft_px)[:, :, None] * _spectrum(windows, fft_px)[:, None]
         # The kernel's first pixel lies at the origin, so what wraps around falls before this part.
-        return blurred[..., 2 * top : height, 2 * left : width]
+        columns = fft.ifft(product, axis=-2, overwrite_x=True)[..., 2 * top : height, :]
+        blurred: FloatArray = fft.irfft(columns, fft_px[1], axis=-1)[..., 2 * left : width]
+        return blurred
+
+
+def _spectrum(planes: FloatArray, fft_px: tuple[int, int]) -> npt.NDArray[np.complex64]:
+    """Fourier transforms of planes that grow to this size; rows of nothing are left out."""
+    rows = fft.rfft(planes, fft_px[1], axis=-1)
+    spectrum: npt.NDArray[np.complex64] = fft.fft(rows, fft_px[0], axis=-2, overwrite_x=True)
+    return spectrum
 
 
 def _free_edges(side: int) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,15 @@ from napari_dpdeblur.viewer import find, state
 from napari_dpdeblur.viewer.calibrate_controls import CalibrateControls
 from napari_dpdeblur.viewer.calibrate_verdict import verdict_html
 from napari_dpdeblur.viewer.calibration_layers import (
-    DISCS,
+    KERNELS,
     TARGET,
     calibration_layers,
-    target_layers,
+    target_layer,
 )
 from napari_dpdeblur.viewer.later import later
 from napari_dpdeblur.viewer.layers import LayerData
 from napari_dpdeblur.viewer.piecewise import Piecewise, warm_up_layers
-from napari_dpdeblur.viewer.show import put_layers
+from napari_dpdeblur.viewer.show import put_steps
 from napari_dpdeblur.viewer.worker_panel import duration_text
 
 FILTER = "Calibrations (*.dpcal)"
@@ -118,7 +117,7 @@ class CalibrateWidget(CalibrateControls):
     def _show(self, event: Progress) -> None:
         if {"thumbnail", "discs", "frame_shape"} <= set(event.found):
             is_first = not self._viewer.layers
-            self._put_piecewise(_seen_layers(event.found, self._group))
+            self._piecewise.do(put_steps(self._viewer, [_seen_layer(event.found, self._group)]))
             if is_first:  # the canvas changes its size when the first layer comes
                 later(self._viewer.reset_view, RESIZE_MS)
 
@@ -131,19 +130,18 @@ class CalibrateWidget(CalibrateControls):
         self.panel.say("The layers are being made.")
         if path is not None:
             state.remember("fit", {"calibration": str(path)})
-        self._piecewise.do([self._hide_discs])
-        self._put_piecewise(pieces)
-        self._piecewise.do([self._hide_discs, lambda: self.panel.say(f"Done in {elapsed}.")])
+        steps = put_steps(self._viewer, pieces)
+        self._piecewise.do([self._hide_target, *steps, lambda: self._show_kernels(elapsed)])
 
-    def _put_piecewise(self, pieces: list[LayerData]) -> None:
-        self._piecewise.do([partial(put_layers, self._viewer, [piece]) for piece in pieces])
+    def _hide_target(self) -> None:
+        """Take the target out of the way of the kernels; it was visible during the run."""
+        layer = find.layer_of(self._viewer, self._group, TARGET)
+        if layer is not None and layer.visible:
+            layer.visible = False
 
-    def _hide_discs(self) -> None:
-        """Take the discs out of the way of the kernels; they were visible during the run."""
-        for kind in (TARGET, DISCS):
-            layer = find.layer_of(self._viewer, self._group, kind)
-            if layer is not None and layer.visible:
-                layer.visible = False
+    def _show_kernels(self, elapsed: str) -> None:
+        self._viewer.layers.selection.active = find.layer_of(self._viewer, self._group, KERNELS)
+        self.panel.say(f"Done in {elapsed}.")
 
     def _say_cancelled(self, seen: Progress | None) -> None:
         self.panel.say("Cancelled; what was found so far stays in the canvas.")
@@ -166,10 +164,10 @@ def _written(calibration: Calibration, path: Path) -> str | None:
     return None
 
 
-def _seen_layers(found: dict[str, Any], group: str) -> list[LayerData]:
+def _seen_layer(found: dict[str, Any], group: str) -> LayerData:
     """The photographed discs and the centres that were found, as soon as they are known."""
     thumbnail, frame_shape = found["thumbnail"], found["frame_shape"]
     height, width = thumbnail.shape
     enlarged = frame_shape[1] / width, frame_shape[0] / height
     centres = (found["discs"][:, :2] + 0.5) * enlarged - 0.5  # of the thumbnail, then of the frame
-    return target_layers(thumbnail, centres, frame_shape, group)
+    return target_layer(thumbnail, centres, frame_shape, group)

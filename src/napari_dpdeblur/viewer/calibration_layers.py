@@ -11,10 +11,7 @@ import numpy as np
 from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.viewer.layers import LayerData, hidden, make_layer, placement
 
-KERNELS, VIGNETTING, TARGET, DISCS = "kernels", "vignetting", "target", "discs"
-SIDES = ("left", "right")
-# Left and right overlap to white; where they differ, the colours part like in an anaglyph.
-KERNEL_COLORMAPS = ("red", "cyan")
+KERNELS, VIGNETTING, TARGET = "kernels", "vignetting", "target"
 KERNEL_GAMMA = 0.5
 RING_OVERSAMPLING, RING_RADIUS_PX, RING_COLOR = 2, 7, (0, 255, 0)
 RING_SHIFT = 4  # binary digits of the centres after the point
@@ -23,18 +20,20 @@ RING_SHIFT = 4  # binary digits of the centres after the point
 def calibration_layers(
     calibration: Calibration, group: str | None = None, path: str | Path | None = None
 ) -> list[LayerData]:
-    """Bottom to top: vignetting, target with discs (after a run), kernels of both views.
+    """Bottom to top: vignetting, target with discs (after a run), kernels.
 
     Each layer carries the record itself as ``calibration``. Kernels are drawn over the tile
-    that they belong to, in square pixels of the frame.
+    that they belong to, in square pixels of the frame. Both views share a layer: each new layer
+    holds up the window for a tenth of a second.
     """
     group = group or calibration.camera
     known = {"calibration": calibration, "calibration_path": None if path is None else str(path)}
     known = {key: value for key, value in known.items() if value is not None}
-    layers = _vignetting_layers(calibration, group, known)
-    layers += _disc_layers(calibration, group, known)
-    layers += [_kernel_layer(calibration, group, side, known) for side in (1, 0)]
-    return layers
+    return [
+        *_vignetting_layers(calibration, group, known),
+        *_disc_layers(calibration, group, known),
+        _kernel_layer(calibration, group, known),
+    ]
 
 
 def kernel_grid(calibration: Calibration, side: int) -> np.ndarray:
@@ -44,45 +43,35 @@ def kernel_grid(calibration: Calibration, side: int) -> np.ndarray:
     return grid.swapaxes(1, 2).reshape(rows * size, cols * size)
 
 
-def _kernel_layer(
-    calibration: Calibration, group: str, side: int, known: dict[str, Any]
-) -> LayerData:
-    grid = kernel_grid(calibration, side)
-    return make_layer(
-        grid,
-        group,
-        f"{KERNELS} {SIDES[side]}",
-        _over_field(calibration, grid.shape),
-        known,
-        colormap=KERNEL_COLORMAPS[side],
-        blending="additive",
-        contrast_limits=(0.0, float(calibration.kernels.max())),
-        gamma=KERNEL_GAMMA,
-    )
+def anaglyph(left: np.ndarray, right: np.ndarray, gamma: float = 1.0) -> np.ndarray:
+    """Two views (H, W) as RGB bytes, the brightest of both as 255: left red, right cyan.
+
+    They overlap to white; where they differ, the colours part.
+    """
+    brightest = max(float(left.max()), float(right.max()), 1e-12)
+    shown = [_bytes((view / brightest).clip(0.0, 1.0) ** gamma) for view in (left, right)]
+    return np.stack([shown[0], shown[1], shown[1]], axis=-1)
+
+
+def _bytes(values: np.ndarray) -> np.ndarray:
+    return np.round(255 * values).astype(np.uint8)
+
+
+def _kernel_layer(calibration: Calibration, group: str, known: dict[str, Any]) -> LayerData:
+    picture = anaglyph(*(kernel_grid(calibration, side) for side in (0, 1)), gamma=KERNEL_GAMMA)
+    placed = _over_field(calibration, picture.shape)
+    return make_layer(picture, group, KERNELS, placed, known, rgb=True, blending="additive")
 
 
 def _vignetting_layers(
     calibration: Calibration, group: str, known: dict[str, Any]
 ) -> list[LayerData]:
-    """Light of both views, hidden: (H, W) each, 0 to the brightest."""
+    """Light of both views over the field, hidden; nothing if it was not measured."""
     if calibration.vignetting is None:
         return []
-    limits = (0.0, float(calibration.vignetting.max()))
-    look = {"colormap": "gray", "contrast_limits": limits}
     placed = placement((1.0, 1.0), (0.0, 0.0))
-    return [
-        hidden(
-            make_layer(
-                calibration.vignetting[side],
-                group,
-                f"{VIGNETTING} {SIDES[side]}",
-                placed,
-                known,
-                **look,
-            )
-        )
-        for side in (1, 0)
-    ]
+    picture = anaglyph(*calibration.vignetting)
+    return [hidden(make_layer(picture, group, VIGNETTING, placed, known, rgb=True))]
 
 
 def _disc_layers(calibration: Calibration, group: str, known: dict[str, Any]) -> list[LayerData]:
@@ -92,45 +81,35 @@ def _disc_layers(calibration: Calibration, group: str, known: dict[str, Any]) ->
         return []
     discs = kept["discs"]
     known = {**known, "deviations_px": discs[:, [3, 2]]}
-    return target_layers(kept["thumbnail"], discs[:, :2], calibration.frame_shape, group, known)
+    seen = target_layer(kept["thumbnail"], discs[:, :2], calibration.frame_shape, group, known)
+    return [hidden(seen)]
 
 
-def target_layers(
+def target_layer(
     thumbnail: np.ndarray,
     centres: np.ndarray,
     frame_shape: tuple[int, int],
     group: str,
     known: dict[str, Any] | None = None,
-) -> list[LayerData]:
-    """A photograph of the target, and rings around the centres (N, 2): x, y in the frame.
-
-    The rings are a picture, not points: the first points in a window hold it up for half a second.
-    """
-    limits = (0.0, max(float(thumbnail.max()), 1e-6))
-    known = known or {}
-    picture = make_layer(
-        thumbnail, group, TARGET, _over(frame_shape, thumbnail.shape), known, contrast_limits=limits
-    )
-    rings = disc_rings(centres, frame_shape, thumbnail.shape)
-    placed = _over(frame_shape, rings.shape)
-    known = {**known, "centres": centres[:, ::-1]}
-    return [picture, make_layer(rings, group, DISCS, placed, known, rgb=True)]
+) -> LayerData:
+    """A photograph of the target with rings around the centres (N, 2): x, y in the frame."""
+    picture = ringed(thumbnail, centres, frame_shape)
+    placed = _over(frame_shape, picture.shape)
+    known = {**(known or {}), "centres": centres[:, ::-1]}
+    return make_layer(picture, group, TARGET, placed, known, rgb=True)
 
 
-def disc_rings(
-    centres: np.ndarray, frame_shape: tuple[int, int], shape: tuple[int, ...]
-) -> np.ndarray:
-    """Rings around centres (x, y) of the frame, as RGBA bytes, finer than a picture of a shape."""
-    height, width = RING_OVERSAMPLING * shape[0], RING_OVERSAMPLING * shape[1]
-    rings = np.zeros((height, width, 4), np.uint8)
-    rings[..., :3] = RING_COLOR  # also where nothing is seen, so that edges do not turn dark
-    alpha = np.zeros((height, width), np.uint8)
+def ringed(thumbnail: np.ndarray, centres: np.ndarray, frame_shape: tuple[int, int]) -> np.ndarray:
+    """A photograph as RGB bytes with rings around centres (x, y) of the frame, drawn finer."""
+    height, width = (RING_OVERSAMPLING * side for side in thumbnail.shape)
+    grey = _bytes((thumbnail / max(float(thumbnail.max()), 1e-6)).clip(0.0, 1.0))
+    grey = cv2.resize(grey, (width, height), interpolation=cv2.INTER_LINEAR)
+    picture = cv2.cvtColor(grey, cv2.COLOR_GRAY2RGB)
     unit = 1 << RING_SHIFT
     for x, y in (centres + 0.5) * (width / frame_shape[1], height / frame_shape[0]) - 0.5:
         place = (round(x * unit), round(y * unit))
-        cv2.circle(alpha, place, RING_RADIUS_PX * unit, 255, 2, cv2.LINE_AA, RING_SHIFT)
-    rings[..., 3] = alpha
-    return rings
+        cv2.circle(picture, place, RING_RADIUS_PX * unit, RING_COLOR, 2, cv2.LINE_AA, RING_SHIFT)
+    return picture
 
 
 def _over_field(calibration: Calibration, shape: tuple[int, ...]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from napari_dpdeblur.viewer.covered import Covered
 from napari_dpdeblur.viewer.later import when_drawn
 from napari_dpdeblur.viewer.layers import LayerData, info
 from napari_dpdeblur.viewer.piecewise import Piecewise
-from napari_dpdeblur.viewer.show import decorate, put_layers
+from napari_dpdeblur.viewer.show import decorate, list_unaware, put_unselected
 
 LIVE_IMAGE, LIVE_MAP = "live image", "live defocus map"
 FINAL = {LIVE_IMAGE: layers.ALL_IN_FOCUS, LIVE_MAP: layers.DEFOCUS_MAP}
@@ -40,6 +40,7 @@ class LivePreviews:
         self._covered = Covered(viewer)
         self._place: Box | None = None
         self._shown: dict[str, Any] = {}
+        self._added: list[Any] = []  # and still hidden
         self._newest: dict[str, FloatArray] = {}
         self._next_s = 0.0
 
@@ -60,6 +61,7 @@ class LivePreviews:
                 self._change(kind)
             elif not self._shown:  # a new layer takes time, and whoever cancels waits
                 self._add(kind)
+        self._reveal()
         present = self._present()
         self._end()
         for kind, layer in present.items():
@@ -71,6 +73,7 @@ class LivePreviews:
 
         A picture becomes the layer of its kind unless there is one of an earlier fit.
         """
+        self._reveal()
         obsolete, decorations = [], []
         for kind, layer in self._present().items():
             self._covered.leave_out(layer)
@@ -98,7 +101,7 @@ class LivePreviews:
         for kind in [kind for kind in self._newest if kind in self._shown]:
             self._change(kind)
         if missing:
-            self._piecewise.do([partial(self._add, missing[-1])])
+            self._piecewise.do([partial(self._add, missing[-1]), self._reveal])
         when_drawn(self._rest_after, begin)
 
     def _rest_after(self, seconds: float) -> None:
@@ -107,17 +110,26 @@ class LivePreviews:
     def _add(self, kind: str) -> None:
         if kind in self._newest and kind not in self._shown:
             data = _live_layer(kind, self._newest.pop(kind), self._group, self._place)
-            self._shown[kind] = put_layers(self._viewer, [data])[0]
-            self._covered.hide_below(self._shown[kind])
+            self._shown[kind] = put_unselected(self._viewer, layers.hidden(data))
+            self._added.append(self._shown[kind])
+
+    def _reveal(self) -> None:
+        """Show what was added; that is a step of its own, because both together take long."""
+        added, self._added = self._added, []
+        for layer in added:
+            if layer in self._viewer.layers:
+                layer.visible = True
+                self._covered.hide_below(layer)
 
     def _change(self, kind: str) -> None:
         layer, picture = self._shown[kind], self._newest.pop(kind)
         if layer in self._viewer.layers:
             data, options, _ = _live_layer(kind, picture, self._group, self._place)
-            layer.data = data
             limits = options.get("contrast_limits", None)
-            if limits is not None and tuple(layer.contrast_limits) != limits:
-                layer.contrast_limits = limits
+            with list_unaware(self._viewer):
+                layer.data = data
+                if limits is not None and tuple(layer.contrast_limits) != limits:
+                    layer.contrast_limits = limits
 
 
 def _rename(layer: Any, group: str, kind: str) -> None:
@@ -126,7 +138,7 @@ def _rename(layer: Any, group: str, kind: str) -> None:
 
 
 def _put(viewer: Any, piece: LayerData) -> None:
-    put_layers(viewer, [piece])[0].visible = piece[1].get("visible", True)
+    put_unselected(viewer, piece).visible = piece[1].get("visible", True)
 
 
 def _raise_map(viewer: Any, group: str) -> None:

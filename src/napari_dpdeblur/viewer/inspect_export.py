@@ -59,7 +59,7 @@ class ExportSection(QGroupBox):
 
         def work(superseded: Superseder) -> Path:
             refuse_existing(path, overwrite)
-            return write_picture(path, engines(1).render(shot, superseded), white)
+            return write_picture(path, engines.exact().render(shot, superseded), white)
 
         self._start(work)
 
@@ -70,7 +70,7 @@ class ExportSection(QGroupBox):
 
         def work(superseded: Superseder) -> Path:
             refuse_existing(path, overwrite)
-            pictures = self._rendered(engines(1), shots, superseded)
+            pictures = self._rendered(engines.exact(), shots, superseded)
             pairs = ((shot.focus, image) for shot, image in pictures)
             return write_focus_stack(path, pairs, overwrite, aperture=shot.aperture)
 
@@ -84,7 +84,8 @@ class ExportSection(QGroupBox):
 
         def work(superseded: Superseder) -> Path:
             refuse_existing(path, overwrite)
-            engine = engines(preview_reduction(engines.source.shape))
+            reduction = preview_reduction(engines.source.shape)
+            engine = engines.exact() if reduction == 1 else engines.quick(reduction)
             pictures = self._rendered(engine, shots, superseded)
             frames = [display_values(image, white, np.uint8) for _, image in pictures]
             return write_movie(path, frames + frames[-2:0:-1], MOVIE_FPS, overwrite)

@@ -166,7 +166,7 @@ class RefocusPanel(QWidget):
         self.sharp.clicked.connect(lambda: self._set(self.focus.value(), 0.0))
         self.note = QLabel(NO_CALIBRATION, objectName="inspect_lens_note", wordWrap=True)
         self.status = QLabel(objectName="inspect_status", wordWrap=True)
-        self.status.setToolTip("Size and speed of the picture that is shown.")
+        self.status.setToolTip("Size of the picture that is shown, and how long it took.")
 
     def _lay_out(self) -> None:
         form = QFormLayout()
@@ -211,9 +211,7 @@ class RefocusPanel(QWidget):
         layer = layer_of(self._viewer, self._source.group, REFOCUSED)
         if self._is_active and layer is not None:
             self._stage.show(layer)
-        height, width = picture.rendered_px
-        kind = "full size" if picture.is_full else "preview"
-        self.status.setText(f"{kind}, {height} x {width} px, {picture.seconds:.2f} s")
+        self.status.setText(_described(picture))
 
     def _on_failed(self, text: str) -> None:
         self.status.setText(text)
@@ -225,3 +223,10 @@ class RefocusPanel(QWidget):
             self.rock.blockSignals(True)
             self.rock.setChecked(False)
             self.rock.blockSignals(False)
+
+
+def _described(picture: Picture) -> str:
+    """Size and time; of previews always the same text, because to draw another one takes time."""
+    height, width = picture.rendered_px
+    size = f"{height} x {width} px"
+    return f"full size, {size}, {picture.seconds:.2f} s" if picture.is_full else f"preview, {size}"

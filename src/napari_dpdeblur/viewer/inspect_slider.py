@@ -34,6 +34,7 @@ class ValueSlider(QWidget):
         for part in (self, self.slider, self.box):
             part.setToolTip(tip)
         self.setFocusProxy(self.slider)
+        self._has_news = False  # since it was drawn
         self._resting = QTimer(self)
         self._resting.setSingleShot(True)
         self._resting.timeout.connect(self._draw)
@@ -61,15 +62,19 @@ class ValueSlider(QWidget):
         self.slider.blockSignals(True)
         self.slider.setValue(round(value * STEPS))
         self.slider.blockSignals(False)
+        self._has_news = True
         if not self._resting.isActive():
             when_drawn(self._rest_after)
         self.valueChanged.emit(value)
 
     def _draw(self) -> None:
         self.setUpdatesEnabled(True)
+        if self._has_news:  # it moves: rest again as soon as it is drawn
+            when_drawn(self._rest_after)
 
     def _rest_after(self, drawing_s: float) -> None:
         """Leave changes undrawn for a while."""
+        self._has_news = False
         rest_s = min(REST * drawing_s, MAX_REST_S)
         if isalive(self) and not self._resting.isActive() and rest_s > MIN_REST_S:
             self.setUpdatesEnabled(False)

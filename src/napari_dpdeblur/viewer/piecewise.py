@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from napari.layers import Layer
 from qtpy.compat import isalive
-from qtpy.QtCore import QObject, QTimer
-from qtpy.QtWidgets import QWidget
+from qtpy.QtCore import QObject, Qt, QTimer
+from qtpy.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from napari_dpdeblur.viewer.later import later
+from napari_dpdeblur.viewer.short_collections import need_short_collections
 
 DRAW_MS, NEXT_MS = 20, 60  # after a step, until its result is drawn, and until the next one
+COLLECT_MS = 500  # after the last step, until everything may be collected
 
 
 class Piecewise(QObject):
@@ -51,19 +53,36 @@ class Piecewise(QObject):
     def _next(self) -> None:
         if not self._waiting:
             return
-        window = self.parent().window()
-        window.setUpdatesEnabled(False)
+        parts = _parts_to_hold(self.parent())
+        for part in parts:
+            part.setUpdatesEnabled(False)
+        collect_again = need_short_collections()
         try:
             self._waiting.popleft()()
         finally:
             # Not a timer of our own: the window must be drawn even if this widget goes away.
-            later(lambda: _draw(window), DRAW_MS)
+            later(lambda: _draw(parts), DRAW_MS)
+            later(collect_again, COLLECT_MS)
             self._timer.start()
 
 
-def _draw(window: QWidget) -> None:
-    if isalive(window):
-        window.setUpdatesEnabled(True)
+def _parts_to_hold(widget: QWidget) -> list[QWidget]:
+    """The parts of the window that a step may change: all but the panel of the widget itself.
+
+    To hold the whole window would draw every control of the panel again, which takes as long as
+    drawing the rest.
+    """
+    window = widget.window()
+    docks = window.findChildren(QDockWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    if not isinstance(window, QMainWindow) or not any(d.isAncestorOf(widget) for d in docks):
+        return [window]
+    return [window.centralWidget(), *(dock for dock in docks if not dock.isAncestorOf(widget))]
+
+
+def _draw(parts: list[QWidget]) -> None:
+    for part in parts:
+        if isalive(part):
+            part.setUpdatesEnabled(True)
 
 
 def warm_up_layers() -> None:

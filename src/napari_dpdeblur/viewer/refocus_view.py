@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,13 +23,15 @@ from napari_dpdeblur.viewer.inspect_source import MpiSource
 from napari_dpdeblur.viewer.inspect_stage import REFOCUSED
 from napari_dpdeblur.viewer.inspect_thread import LatestWorker, Superseder
 from napari_dpdeblur.viewer.later import when_drawn
-from napari_dpdeblur.viewer.layers import LayerData, picture_layer
-from napari_dpdeblur.viewer.show import put_layers
+from napari_dpdeblur.viewer.layers import KEY, LayerData, picture_layer
+from napari_dpdeblur.viewer.show import list_unaware, put_layers
 
 SWING_MS = 180
 REST_MS = 250  # without a change for so long, the picture is rendered in full
-SLOW_S, FAST_S = 0.18, 0.13  # between two previews; out of these limits their size changes
+SLOW_S, FAST_S = 0.2, 0.18  # between two previews; out of these limits their size changes
+NEWEST_SHARE = 0.3  # of the last preview in the mean time between them: one hiccup is none
 SMALLER = 2  # factor between the two sizes of previews
+LARGER_TAKES = 2.0  # times as long to render, beside a window that needs the processor, too
 
 
 @dataclass(frozen=True)
@@ -47,17 +50,13 @@ class Lens:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A rendered shot, (C, h, w) linear; a preview has sides smaller by ``reduction``."""
+    """A rendered shot, (C, h, w) linear, with sides smaller by ``reduction``."""
 
     shot: Shot
     image: np.ndarray
     reduction: int
     seconds: float
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it is more than a preview."""
-        return self.reduction == 1
+    is_full: bool  # or a preview
 
     @property
     def rendered_px(self) -> tuple[int, int]:
@@ -71,29 +70,44 @@ class Engines:
     def __init__(self, source: MpiSource, lens: Lens) -> None:
         self.source, self.lens = source, lens
         self._aperture: Aperture | None = None
-        self._made: dict[int, Refocuser] = {}
+        self._exact: Refocuser | None = None
+        self._quick: dict[int, Refocuser] = {}
 
-    def __call__(self, reduction: int) -> Refocuser:
-        """The renderer for pictures reduced by this factor."""
+    def exact(self) -> Refocuser:
+        """The renderer for pictures in full."""
+        if self._exact is None:
+            self._exact = self._make(1, is_quick=False)
+        return self._exact
+
+    def quick(self, reduction: int) -> Refocuser:
+        """The renderer for previews with sides smaller by this factor."""
+        if reduction not in self._quick:
+            larger = self._quick.get(reduction // SMALLER)
+            is_half = larger is not None and reduction % SMALLER == 0
+            made = larger.smaller(SMALLER) if is_half else self._make(reduction, is_quick=True)
+            self._quick[reduction] = made
+        return self._quick[reduction]
+
+    def _make(self, reduction: int, is_quick: bool) -> Refocuser:
         if self._aperture is None:
             self._aperture = self.lens.aperture(self.source)
-        if reduction not in self._made:
-            self._made[reduction] = self._make(reduction)
-        return self._made[reduction]
-
-    def _make(self, reduction: int) -> Refocuser:
-        larger = self._made.get(reduction // SMALLER)
-        if reduction > 2 and reduction % SMALLER == 0 and larger is not None:
-            return larger.smaller(SMALLER)
         stack = self.source.stack
-        return Refocuser(stack.color, stack.alpha, stack.defocus_scales, self._aperture, reduction)
+        return Refocuser(
+            stack.color,
+            stack.alpha,
+            stack.defocus_scales,
+            self._aperture,
+            reduction,
+            is_quick=is_quick,
+        )
 
-    def picture(self, shot: Shot, reduction: int, superseded: Superseder) -> Picture:
-        """Render a shot."""
-        engine = self(reduction)
+    def picture(self, shot: Shot, reduction: int | None, superseded: Superseder) -> Picture:
+        """Render a shot, in full without a reduction."""
+        engine = self.exact() if reduction is None else self.quick(reduction)
         start = time.perf_counter()
         image = engine.render(shot, superseded)
-        return Picture(shot, image, reduction, time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        return Picture(shot, image, reduction or 1, seconds, is_full=reduction is None)
 
 
 class RefocusView(QObject):
@@ -117,6 +131,7 @@ class RefocusView(QObject):
         self._swing.timeout.connect(self._swing_on)
         self._is_slow = False
         self._shown_s: float | None = None  # when, while one preview follows the other
+        self._period_s = 0.0
         self._shots: tuple[Shot, ...] = ()
         self._frames: list[LayerData] = []
         self._step = 0
@@ -167,10 +182,10 @@ class RefocusView(QObject):
     def _render_full(self) -> None:
         if self._worker.is_busy:  # the last preview is still to come
             self._rest.start()
-        elif self.engines is not None and self._preview_reduction() > 1:
-            self._submit(1, gives_way=True)
+        elif self.engines is not None:
+            self._submit(None, gives_way=True)
 
-    def _submit(self, reduction: int, gives_way: bool) -> None:
+    def _submit(self, reduction: int | None, gives_way: bool) -> None:
         engines, shots = self.engines, self._shots
 
         def work(superseded: Superseder) -> list[tuple[Picture, LayerData]]:
@@ -207,8 +222,10 @@ class RefocusView(QObject):
         """Bring new data into the layer, which is made when it is not there."""
         layer = layer_of(self._viewer, self.engines.source.group, REFOCUSED)
         if layer is not None and layer.data.shape == data[0].shape:
-            layer.data = data[0]
-            layer.metadata = data[1]["metadata"]
+            is_last = data[1]["metadata"][KEY]["is_full"] and len(self._frames) == 1
+            with nullcontext() if is_last else list_unaware(self._viewer):
+                layer.data = data[0]
+                layer.metadata = data[1]["metadata"]
         else:
             put_layers(self._viewer, [data])
 
@@ -221,10 +238,13 @@ class RefocusView(QObject):
         self._shown_s = now if follows else None
         if picture.is_full or len(self._frames) > 1:
             return
-        period = picture.seconds if before is None else now - before
-        if self._is_slow:  # how long would a large one take?
-            period += (SMALLER**2 - 1) * picture.seconds
-        self._is_slow = period > (FAST_S if self._is_slow else SLOW_S)
+        if before is None:
+            self._period_s = picture.seconds
+        else:
+            self._period_s += NEWEST_SHARE * (now - before - self._period_s)
+        # How long would a large one take?
+        more_s = (LARGER_TAKES - 1) * picture.seconds if self._is_slow else 0.0
+        self._is_slow = self._period_s + more_s > (FAST_S if self._is_slow else SLOW_S)
 
 
 def refocused_layer(source: MpiSource, picture: Picture) -> LayerData:

@@ -19,7 +19,7 @@ from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.capture.synthetic import exposed_capture, synthetic_scene
 from napari_dpdeblur.capture.synthetic_blur import blurred_views
 from napari_dpdeblur.errors import DownloadError, DpDeblurError
-from napari_dpdeblur.viewer.calibration_layers import KERNELS, SIDES, calibration_layers
+from napari_dpdeblur.viewer.calibration_layers import KERNELS, calibration_layers
 from napari_dpdeblur.viewer.layers import (
     KEY,
     TRUE_DEFOCUS,
@@ -36,7 +36,6 @@ from napari_dpdeblur.viewer.show import put_layers, watch
 # Small enough to be ready within two seconds on a laptop.
 HEIGHT_PX, WIDTH_PX, ROWS, COLS, SEED = 288, 384, 2, 3, 2
 NAME, LENS = "synthetic", "synthetic lens"
-KERNEL_KINDS = tuple(f"{KERNELS} {side}" for side in SIDES)
 NOTICE, NOTICE_SIZE = "dpdeblur notice", (640, 480)
 _downloads: set[_Download] = set()
 
@@ -159,7 +158,7 @@ def _read_scene(scene: str) -> list[LayerData]:
 def _kernels(lens: Calibration, group: str) -> list[LayerData]:
     """The calibration by its kernels alone, hidden: each further layer takes napari a moment."""
     layers = calibration_layers(lens, group)
-    return [hidden(layer) for layer in layers if layer[1]["metadata"][KEY]["kind"] in KERNEL_KINDS]
+    return [hidden(layer) for layer in layers if layer[1]["metadata"][KEY]["kind"] == KERNELS]
 
 
 def _title(scene: str) -> str:

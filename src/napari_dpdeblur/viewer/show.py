@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from weakref import WeakSet
 
 from napari.layers import Layer
 
 from napari_dpdeblur.viewer.find import layer_of, ours, real_viewer
-from napari_dpdeblur.viewer.layers import KEY, LayerData, info
+from napari_dpdeblur.viewer.layers import KEY, LayerData, hidden, info
 
 BAR_TEXT = "defocus ({unit})"
 _IN_PLACE = ("scale", "translate", "contrast_limits", "gamma", "metadata")
 _watched: WeakSet[Any] = WeakSet()
+_with_bar: WeakSet[Layer] = WeakSet()  # whoever switches the bar off does not get it again
 
 
 def put_layers(viewer: Any, layers: Iterable[LayerData]) -> list[Layer]:
@@ -21,6 +23,63 @@ def put_layers(viewer: Any, layers: Iterable[LayerData]) -> list[Layer]:
     viewer = real_viewer(viewer)
     watch(viewer)
     return [_put(viewer, *layer) for layer in layers]
+
+
+def put_steps(viewer: Any, layers: Iterable[LayerData]) -> list[Callable[[], object]]:
+    """The same as put_layers in steps that are as short as possible; new layers are not selected.
+
+    A new layer comes hidden and is shown in a step of its own.
+    """
+    return [step for layer in layers for step in _steps_of(viewer, layer)]
+
+
+def _steps_of(viewer: Any, layer: LayerData) -> list[Callable[[], object]]:
+    made: list[Layer] = []
+
+    def add() -> None:
+        before = list(real_viewer(viewer).layers)
+        put = put_unselected(viewer, hidden(layer))
+        if not any(put is other for other in before):
+            made.append(put)
+
+    def show() -> None:
+        for new in made:
+            new.visible = True
+
+    return [add, show] if layer[1].get("visible", True) else [add]
+
+
+def put_unselected(viewer: Any, layer: LayerData) -> Layer:
+    """Add one layer as put_layers does, without showing its controls."""
+    with selection_kept(real_viewer(viewer).layers):
+        return put_layers(viewer, [layer])[0]
+
+
+@contextmanager
+def selection_kept(layers: Any) -> Iterator[None]:
+    """Leave the selection as it is while layers are added.
+
+    napari selects each new layer and shows its controls, which holds up the window nearly as long
+    as the layer itself. A napari without this switch goes on doing so.
+    """
+    is_known = isinstance(getattr(layers, "_activate_on_insert", None), bool)
+    before = is_known and layers._activate_on_insert
+    if is_known:
+        layers._activate_on_insert = False
+    try:
+        yield
+    finally:
+        if is_known:
+            layers._activate_on_insert = before
+
+
+def list_unaware(viewer: Any) -> AbstractContextManager[Any]:
+    """Change layers without telling the list of layers, which takes as long to draw as the canvas.
+
+    For pictures that another one follows soon; the layers tell everybody else themselves.
+    """
+    blocker: AbstractContextManager[Any] = real_viewer(viewer).layers.events.blocker()
+    return blocker
 
 
 def _put(viewer: Any, data: Any, options: dict[str, Any], layer_type: str) -> Layer:
@@ -64,9 +123,17 @@ def decorate(viewer: Any, layer: Layer) -> None:
         _name_axes(viewer, layer)
     if "unit" not in info(layer):
         return
-    if hasattr(layer, "colorbar"):  # napari 0.7 and newer
+    layer.events.visible.connect(lambda event: _show_bar(viewer, event.source))
+    _show_bar(viewer, layer)
+
+
+def _show_bar(viewer: Any, layer: Layer) -> None:
+    """Make the bar when its map is seen for the first time: it takes longer than a layer."""
+    is_new = layer.visible and layer not in _with_bar
+    if is_new and hasattr(layer, "colorbar"):  # napari 0.7 and newer
         layer.colorbar.visible = True
-    layer.events.visible.connect(lambda event: _label_bars(viewer))
+    if is_new:
+        _with_bar.add(layer)
     _label_bars(viewer)
 
 

@@ -19,8 +19,11 @@ from napari_dpdeblur.jobs.messages import (
     Progress,
 )
 from napari_dpdeblur.jobs.process import JobProcess
+from napari_dpdeblur.viewer.later import later
+from napari_dpdeblur.viewer.short_collections import need_short_collections
 
 POLL_MS = 40
+COLLECT_MS = 500  # after the end, when layers are still being made
 
 
 class Worker(QObject):
@@ -44,6 +47,7 @@ class Worker(QObject):
         self._process: JobProcess | None = None
         self._is_paused = False
         self._seen: Progress | None = None
+        self._collect_again: Callable[[], None] = lambda: None
         self._timer = QTimer(self)
         self._timer.setInterval(POLL_MS)
         self._timer.timeout.connect(self._relay)
@@ -77,6 +81,7 @@ class Worker(QObject):
         self._seen, self._is_paused = None, False
         self._process = JobProcess(job, prepare)
         weakref.finalize(self, self._process.kill)
+        self._collect_again = need_short_collections()
         self._timer.start()
 
     def pause(self) -> None:
@@ -100,6 +105,7 @@ class Worker(QObject):
         """End the job at once and forget it; no signal follows."""
         self._timer.stop()
         process, self._process = self._process, None
+        self._collect_again()
         if process:
             process.kill()
 
@@ -128,6 +134,7 @@ class Worker(QObject):
         elif isinstance(message, Failed):
             self.failed.emit(message.text)
         self.ended.emit()
+        later(self._collect_again, COLLECT_MS)
 
 
 _killers: set[Callable[[], None]] = set()
@@ -143,6 +150,7 @@ def _killer_of(worker: Worker) -> Callable[[], None]:
 
     def kill() -> None:
         process, attributes["_process"] = attributes.get("_process"), None
+        attributes["_collect_again"]()
         _killers.discard(kill)
         if process is not None:
             process.kill()

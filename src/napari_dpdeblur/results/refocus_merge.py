@@ -1,0 +1,38 @@
+"""Layers that a preview need not tell apart, laid over one another beforehand."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float32]
+
+
+def groups_of_scales(scales: npt.NDArray[np.floating], tolerance: float) -> list[slice]:
+    """Runs of neighbouring layers whose scales are at most ``tolerance`` from the middle one."""
+    groups, first = [], 0
+    for number in range(1, len(scales) + 1):
+        is_last = number == len(scales)
+        if is_last or np.ptp(scales[first : number + 1]) > 2 * tolerance:
+            groups.append(slice(first, number))
+            first = number
+    return groups
+
+
+def merged(
+    layers: FloatArray, scales: npt.NDArray[np.floating], tolerance: float
+) -> tuple[FloatArray, npt.NDArray[np.floating]]:
+    """Fewer layers (L, 1 + C, H, W), back to front: alpha, then colours multiplied by it."""
+    groups = groups_of_scales(scales, tolerance)
+    if len(groups) == len(scales):
+        return layers, scales
+    out = np.stack([_laid_over(layers[group]) for group in groups])
+    return out, np.array([(scales[group].min() + scales[group].max()) / 2 for group in groups])
+
+
+def _laid_over(layers: FloatArray) -> FloatArray:
+    out: FloatArray = layers[0].copy()
+    for layer in layers[1:]:
+        out *= 1 - layer[:1]
+        out += layer
+    return out

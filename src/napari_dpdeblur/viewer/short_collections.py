@@ -1,0 +1,34 @@
+"""Keep Python's collections of garbage short while a job runs.
+
+A full collection looks at every object of napari and of all plugins: a fifth of a second in which
+the window is dead. What is there already is left out meanwhile, so that only new objects are looked
+at; afterwards everything is collected as ever.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+_needs: set[object] = set()
+_frozen_here = False
+
+
+def need_short_collections() -> Callable[..., None]:
+    """From now on, until the returned function is called; all on the GUI thread."""
+    global _frozen_here
+    need = object()
+    if not _needs and gc.get_freeze_count() == 0:  # what somebody else froze is not ours to thaw
+        _frozen_here = True
+        gc.freeze()
+    _needs.add(need)
+    return lambda *_: _release(need)
+
+
+def _release(need: Any) -> None:
+    global _frozen_here
+    _needs.discard(need)
+    if not _needs and _frozen_here:
+        _frozen_here = False
+        gc.unfreeze()
