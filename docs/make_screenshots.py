@@ -247,7 +247,9 @@ class Tour:
         if other is not None:
             other.grab().save(str(path))
             return
-        colors = self.window_picture().quantize(256, dither=Image.Dither.NONE)
+        colors = self.window_picture().quantize(
+            256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
         colors.save(path, optimize=True)
 
     def animate(self, repeats: int = 1) -> None:

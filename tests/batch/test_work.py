@@ -73,7 +73,7 @@ def test_a_calibration_that_changed_meanwhile_is_not_taken(plan: Plan, tmp_path:
 
 def test_a_shortage_of_memory_is_a_report(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimate, "available_memory", lambda: 100_000_000)
-    assert "The fit of scene00 needs about 0.4 GB of memory, but only 0.1 GB" in str(
+    assert "The fit of scene00 needs about 0.6 GB of memory, but only 0.1 GB" in str(
         work(plan).failure
     )
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -395,10 +396,13 @@ def test_the_mouse_reads_the_canvas(viewer: Any, docked: InspectWidget, qtbot: A
     viewer.reset_view()
     canvas = viewer.window._qt_viewer.canvas.native
     centre = canvas.rect().center()
-    for step in (9, 0):  # a cursor that is there already does not move
-        qtbot.mouseMove(canvas, centre + QPoint(step, step))
-        qtbot.wait(30)
-    qtbot.waitUntil(lambda: "Defocus" in docked.reading.text(), timeout=PATIENCE_MS)
+    steps = cycle((9, 0))  # a cursor that is there already does not move
+
+    def reads() -> bool:
+        qtbot.mouseMove(canvas, centre + QPoint(1, 1) * next(steps))
+        return "Defocus" in docked.reading.text()
+
+    qtbot.waitUntil(reads, timeout=PATIENCE_MS)  # a window that is just opening hears nothing
     assert "Defocus 0.700" in docked.reading.text()  # the square in the middle
     np.testing.assert_allclose(docked.plot.weights, [0, 1, 0])
 
