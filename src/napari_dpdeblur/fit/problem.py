@@ -105,7 +105,9 @@ def pose_problem(
     check: Callable[[], None] = lambda: None,
 ) -> FitProblem:
     """Correct, check, crop and normalise a capture; ``check`` is called between the steps."""
-    prepared = torch.from_numpy(calibration.prepare(capture))
+    square = capture.with_square_pixels()
+    check()
+    prepared = torch.from_numpy(calibration.prepare(square))
     check()
     grid = calibration.kernel_grid()
     height, width = prepared.shape[-2:]
@@ -117,7 +119,7 @@ def pose_problem(
     shape = (prepared.shape[-2], prepared.shape[-1])
     # The paper computes with interpolated rows and with the kernels as they were calibrated.
     as_published = settings.preset == "paper"
-    row_factor = 1 if as_published else capture.with_square_pixels().row_upsampling
+    row_factor = 1 if as_published else square.row_upsampling
     if shape[0] % row_factor or shape[0] // row_factor < layout.rows:
         row_factor = 1
     intensity_scale = MEAN_INTENSITY / float(prepared.mean())
