@@ -358,6 +358,15 @@ def test_a_constant_image(tiny: Any) -> None:
     assert message == ("synthetic is a constant image; a fit needs something with texture to see.")
 
 
+def test_a_constant_image_under_a_lens_whose_views_darken_differently(tiny: Any) -> None:
+    slope = np.linspace(1.0, 0.5, tiny.calibration.frame_shape[1], dtype=np.float32)
+    vignetting = np.ones((2, *tiny.calibration.frame_shape), np.float32)
+    vignetting[1] *= slope
+    calibration = dataclasses.replace(tiny.calibration, vignetting=vignetting)
+    capture = changed(tiny.capture, np.full_like(tiny.capture.raw, 30_000))
+    assert "is a constant image" in refusal(capture, calibration, settings_of("preview"))
+
+
 def test_an_overexposed_image(tiny: Any) -> None:
     raw = np.where(tiny.capture.raw > np.median(tiny.capture.raw), 65535, tiny.capture.raw)
     message = refusal(
