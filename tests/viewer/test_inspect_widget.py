@@ -395,11 +395,13 @@ def test_colour(model: Any, make_record: Any, calibration: Any, open_widget: Any
 def test_the_mouse_reads_the_canvas(viewer: Any, docked: InspectWidget, qtbot: Any) -> None:
     viewer.reset_view()
     canvas = viewer.window._qt_viewer.canvas.native
-    centre = canvas.rect().center()
+    window = canvas.window()
+    centre = canvas.mapTo(window, canvas.rect().center())
     steps = cycle((9, 0))  # a cursor that is there already does not move
 
     def reads() -> bool:
-        qtbot.mouseMove(canvas, centre + QPoint(1, 1) * next(steps))
+        # To the window itself: the pointer of the screen would move over any that lies above it.
+        qtbot.mouseMove(window.windowHandle(), centre + QPoint(1, 1) * next(steps))
         return "Defocus" in docked.reading.text()
 
     qtbot.waitUntil(reads, timeout=PATIENCE_MS)  # a window that is just opening hears nothing
