@@ -37,7 +37,9 @@ def test_the_result_is_prepared_before_it_is_delivered(start, until):
 
 def test_an_error_while_preparing_is_a_failure(start, until):
     messages = until(start("count", 1, prepare=lambda result: 1 / 0))
-    assert messages[-1] == Failed("The fit failed unexpectedly: division by zero")
+    assert isinstance(messages[-1], Failed)
+    assert messages[-1].text == "The fit failed unexpectedly: division by zero"
+    assert "ZeroDivisionError" in messages[-1].details
 
 
 def test_cancel_of_a_willing_job(start, until):

@@ -107,12 +107,13 @@ def test_a_killed_child_is_a_failure_and_the_next_job_runs(qtbot, worker):
         worker.start(job("count", 1))
 
 
-def test_torch_errors_are_failures(qtbot, worker):
+def test_torch_errors_are_failures_with_details_in_the_log(qtbot, worker, caplog):
     with qtbot.waitSignal(worker.failed, timeout=PATIENCE_MS) as failure:
         worker.start(job("fail", RuntimeError("CUDA error: device-side assert triggered")))
     assert failure.args[0] == (
         "The fit failed unexpectedly: CUDA error: device-side assert triggered"
     )
+    assert "Traceback" in caplog.text
 
 
 def test_the_child_ends_with_the_widget(qtbot):

@@ -20,8 +20,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "ablation",
         help="fit without each term of the objective in turn",
-        description="Fit all scenes with all terms of the objective, without each of them in turn "
-        "and without the bias correction, and write table.csv, table.md, report.html and "
+        description="Fit all scenes without each term of the objective in turn, without the bias "
+        "correction and with everything, and write table.csv, table.md, report.html and "
         f"{PLOT_FILE}: the mean defocus of each scene with and without bias correction. Results "
         "that are there already are not computed again.",
     )

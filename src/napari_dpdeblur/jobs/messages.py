@@ -65,7 +65,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Failed:
-    """The job has ended with a sentence for the user; ``details`` are for a bug report."""
+    """The job has ended with a sentence for the user; ``details`` go to the log."""
 
     text: str
     details: str = ""

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -96,7 +97,8 @@ class JobProcess:
         try:
             self._arrived.put(self._prepared(self._conversation()))
         except Exception as error:  # otherwise nobody would ever hear of the end
-            self._arrived.put(Failed(f"{self._job.title} failed unexpectedly: {error}"))
+            text = f"{self._job.title} failed unexpectedly: {error}"
+            self._arrived.put(Failed(text, traceback.format_exc()))
 
     def _conversation(self) -> Message:
         """Relay messages; returns the last one."""

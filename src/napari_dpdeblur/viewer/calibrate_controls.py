@@ -87,32 +87,13 @@ class CalibrateControls(JobControls):
         return content
 
     def _file_buttons(self) -> list[QWidget]:
-        self.load_button = push_button(
-            "Load…", "load", "Load a calibration file", self.choose_and_load
-        )
-        self.save_button = push_button(
-            "Save…", "save", "Save this calibration as a file", self.choose_and_save
-        )
+        self.load_button = push_button("Load…", "load", "Load a calibration file")
+        self.save_button = push_button("Save…", "save", "Save this calibration as a file")
         self.save_button.setEnabled(False)
         self.published_button = push_button(
-            "Pixel 4",
-            "published",
-            "Download the published Pixel 4 calibration",
-            self.fetch_published,
+            "Pixel 4", "published", "Download the published Pixel 4 calibration"
         )
         return [self.load_button, self.save_button, self.published_button]
-
-    def choose_and_load(self) -> None:
-        """Ask for a file and load it."""
-        raise NotImplementedError
-
-    def choose_and_save(self) -> None:
-        """Ask for a file and save to it."""
-        raise NotImplementedError
-
-    def fetch_published(self) -> None:
-        """Get the published calibration."""
-        raise NotImplementedError
 
     def request(self) -> CalibrationRequest:
         """What the controls describe; SettingsError when something is missing."""

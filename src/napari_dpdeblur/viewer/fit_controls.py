@@ -68,16 +68,10 @@ class FitControls(JobControls):
         self.panel = WorkerPanel("Run", "the fit", self)
         self.plot = LossPlot(self)
         self.look_here = push_button(
-            "Quick look here",
-            "quick_region",
-            "Preview of the part that the canvas shows now",
-            self.look_at_region,
+            "Quick look here", "quick_region", "Preview of the part that the canvas shows now"
         )
         self.look_whole = push_button(
-            "Quick look, whole",
-            "quick_whole",
-            "Preview of the whole picture at low resolution",
-            self.look_at_whole,
+            "Quick look, whole", "quick_whole", "Preview of the whole picture at low resolution"
         )
         more = fold(
             "More settings", "more_settings", "Everything else to be told", self._folded_content()
@@ -101,14 +95,6 @@ class FitControls(JobControls):
         )
         layout.addWidget(row_of(command, text, reset))
         return content
-
-    def look_at_region(self) -> None:
-        """Fit the visible region quickly."""
-        raise NotImplementedError
-
-    def look_at_whole(self) -> None:
-        """Fit the whole picture at low resolution."""
-        raise NotImplementedError
 
     def settings(self) -> FitSettings:
         """What the controls say; SettingsError when it makes no sense."""

@@ -37,6 +37,8 @@ class FitWidget(FitControls):
         self._removed: list[str] = []
         self._piecewise = Piecewise(self)
         self.panel.run_clicked.connect(self.run)
+        self.look_here.clicked.connect(lambda: self.look_at_region())
+        self.look_whole.clicked.connect(lambda: self.look_at_whole())
         self._follow_worker()
         self._viewer.layers.events.removed.connect(self._tell_of_removal)
 

@@ -21,12 +21,15 @@ from superqt import QCollapsible
 MARGIN_PX = 6
 
 
-def push_button(text: str, name: str, tip: str, clicked: Callable[[], None]) -> QPushButton:
-    """A button with words on it."""
+def push_button(
+    text: str, name: str, tip: str, clicked: Callable[[], None] | None = None
+) -> QPushButton:
+    """A button with words on it; without ``clicked`` someone else connects it."""
     button = QPushButton(text)
     button.setObjectName(name)
     button.setToolTip(tip)
-    button.clicked.connect(lambda: clicked())
+    if clicked is not None:
+        button.clicked.connect(lambda: clicked())
     return button
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,6 +22,8 @@ from napari_dpdeblur.jobs.messages import (
 from napari_dpdeblur.jobs.process import JobProcess
 from napari_dpdeblur.viewer.later import later
 from napari_dpdeblur.viewer.short_collections import need_short_collections
+
+_log = logging.getLogger(__name__)
 
 POLL_MS = 40
 COLLECT_MS = 500  # after the end, when layers are still being made
@@ -132,6 +135,8 @@ class Worker(QObject):
         elif isinstance(message, Cancelled):
             self.cancelled.emit(self._seen)
         elif isinstance(message, Failed):
+            if message.details:
+                _log.error(message.details)
             self.failed.emit(message.text)
         self.ended.emit()
         later(self._collect_again, COLLECT_MS)
