@@ -9,9 +9,21 @@ from qtpy.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
 from napari_dpdeblur.viewer.piecewise import Piecewise
 
 
+class Window(QWidget):
+    """Keeps in mind when its drawing was held and let go."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def setUpdatesEnabled(self, enable):
+        self.seen.append("drawn" if enable else "held")
+        super().setUpdatesEnabled(enable)
+
+
 @pytest.fixture
 def window(qtbot):
-    made = QWidget()
+    made = Window()
     QVBoxLayout(made)
     qtbot.addWidget(made)
     made.show()
@@ -26,16 +38,11 @@ def widget(window):
 
 
 def test_the_window_is_drawn_after_each_step(window, widget, qtbot):
-    seen = []
     piecewise = Piecewise(widget)
-    piecewise.do([lambda: seen.append(window.updatesEnabled())] * 3)
+    piecewise.do([lambda: window.seen.append("step")] * 3)
     assert piecewise.is_busy
-    qtbot.waitUntil(lambda: len(seen) == 1)
-    qtbot.waitUntil(window.updatesEnabled)
-    assert len(seen) == 1
-    qtbot.waitUntil(lambda: len(seen) == 3)
-    assert seen == [False] * 3
-    qtbot.waitUntil(window.updatesEnabled)
+    qtbot.waitUntil(lambda: len(window.seen) == 9)
+    assert window.seen == ["held", "step", "drawn"] * 3
     assert not piecewise.is_busy
 
 
@@ -63,8 +70,7 @@ def test_a_failed_step_stops_neither_the_drawing_nor_the_rest(window, widget, qt
 
 def test_the_window_is_drawn_although_the_widget_is_gone(window, widget, qtbot):
     Piecewise(widget).do([widget.deleteLater])
-    qtbot.waitUntil(lambda: not window.updatesEnabled())
-    qtbot.waitUntil(window.updatesEnabled)
+    qtbot.waitUntil(lambda: window.seen == ["held", "drawn"])
 
 
 def test_the_panel_of_the_widget_is_drawn_all_the_time(qtbot):

@@ -13,6 +13,7 @@ import psutil
 import pytest
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QWidget
+from resting import assert_rests
 
 from napari_dpdeblur.jobs.messages import Job, Note, Progress
 from napari_dpdeblur.viewer.worker import Worker, _without_old_pictures
@@ -88,11 +89,7 @@ def test_pause_rests(qtbot, worker):
         worker.start(job("step_for_ever"))
     worker.pause()
     assert worker.is_paused
-    qtbot.wait(300)
-    child = psutil.Process(worker.pid)
-    before = sum(child.cpu_times()[:2])
-    qtbot.wait(1000)
-    assert sum(child.cpu_times()[:2]) - before < 0.05
+    assert_rests(psutil.Process(worker.pid), qtbot.wait)
     with qtbot.waitSignal(worker.progressed, timeout=PATIENCE_MS):
         worker.resume()
 
