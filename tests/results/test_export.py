@@ -22,6 +22,13 @@ def test_the_curve_is_that_of_srgb():
     np.testing.assert_allclose(export.srgb_encode(linear), expected, atol=1e-5)
 
 
+def test_the_table_of_bytes_is_that_curve():
+    linear = np.linspace(-0.1, 1.1, 100_003, dtype=np.float32)
+    exact = 255 * export.srgb_encode(linear)
+    np.testing.assert_allclose(export.srgb_bytes(linear), exact, atol=0.52)
+    assert export.srgb_bytes(np.array([np.nan, np.inf, -np.inf])).tolist() == [0, 255, 0]
+
+
 @pytest.mark.parametrize(("dtype", "middle"), [(np.uint8, 118), (np.uint16, 30235)])
 def test_white_becomes_full_scale(dtype, middle):
     image = np.array([[[0.0, 0.09, 0.5, 0.7]]], np.float32)

@@ -392,6 +392,21 @@ def test_colour(model: Any, make_record: Any, calibration: Any, open_widget: Any
     np.testing.assert_allclose(linear_image(layer), record.all_in_focus, atol=1e-5)
 
 
+def test_the_refocused_picture_looks_as_somebody_made_it_look(
+    model: Any, widget: InspectWidget, qtbot: Any
+) -> None:
+    widget.tabs.setCurrentWidget(widget.refocus_panel)
+    _refocus(widget, qtbot)
+    layer = _refocused_layer(model)
+    before = layer.data
+    layer.contrast_limits, layer.gamma = (0.1, 0.2), 0.7
+    widget.refocus_panel.focus.setValue(0.5)
+    _refocus(widget, qtbot)
+    assert _refocused_layer(model) is layer
+    assert not np.array_equal(layer.data, before)
+    assert (tuple(layer.contrast_limits), layer.gamma) == ((0.1, 0.2), 0.7)
+
+
 def test_the_mouse_reads_the_canvas(viewer: Any, docked: InspectWidget, qtbot: Any) -> None:
     viewer.reset_view()
     canvas = viewer.window._qt_viewer.canvas.native

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import cv2
@@ -31,6 +32,21 @@ def srgb_encode(linear: FloatArray) -> npt.NDArray[np.float32]:
     return linear_to_srgb(values)
 
 
+def srgb_bytes(linear: FloatArray) -> npt.NDArray[np.uint8]:
+    """The same curve as bytes, from a table: several times as fast, for pictures that move."""
+    table = _srgb_table()
+    index = np.multiply(linear, len(table) - 1, dtype=np.float32)
+    np.fmax(index, 0.0, out=index)  # NaN too
+    np.minimum(index, len(table) - 1, out=index)
+    return table[np.rint(index, out=index).astype(np.uint16)]
+
+
+@cache
+def _srgb_table() -> npt.NDArray[np.uint8]:
+    """Bytes of 65536 linear values from 0 to 1: the darkest bytes have 20 of them each."""
+    return np.round(255 * srgb_encode(np.linspace(0, 1, 2**16))).astype(np.uint8)
+
+
 def display_values(
     image: FloatArray, white: float | None = None, dtype: npt.DTypeLike = np.uint16
 ) -> npt.NDArray[np.unsignedinteger]:
@@ -39,9 +55,11 @@ def display_values(
     ``white`` is the linear value that becomes full scale; None: nearly the brightest.
     """
     white = white_point(image) if white is None else white
+    planes_last = np.moveaxis(np.asarray(image, np.float32), 0, -1)
+    values = planes_last / np.float32(max(white, 1e-12))
     scale = np.iinfo(dtype).max
-    values = srgb_encode(np.asarray(image, np.float32) / np.float32(max(white, 1e-12)))
-    pixels = np.moveaxis(np.round(scale * values).astype(dtype), 0, -1)
+    encoded = srgb_bytes(values) if scale == 255 else np.round(scale * srgb_encode(values))
+    pixels = encoded.astype(dtype, copy=False)
     return pixels[..., 0] if pixels.shape[-1] == 1 else pixels
 
 

@@ -211,6 +211,8 @@ class RefocusPanel(QWidget):
         layer = layer_of(self._viewer, self._source.group, REFOCUSED)
         if self._is_active and layer is not None:
             self._stage.show(layer)
+        for slider in (self.focus, self.aperture):
+            slider.draw()
         self.status.setText(_described(picture))
 
     def _on_failed(self, text: str) -> None:

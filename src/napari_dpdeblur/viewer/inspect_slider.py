@@ -11,8 +11,9 @@ from napari_dpdeblur.viewer.later import when_drawn
 STEPS = 100  # per unit
 SINGLE_STEP, PAGE_STEP = 2, 20  # of a key
 # Without a graphics card every change draws the whole window anew. It waits this many times as
-# long as the last drawing took, so that something is left for the picture that the slider moves.
-REST, MIN_REST_S, MAX_REST_S = 4, 0.02, 0.15
+# long as the last drawing took, or until the picture comes that the slider moves: to draw both
+# together leaves time to render the next one.
+REST, MIN_REST_S, MAX_REST_S = 20, 0.02, 0.12
 
 
 class ValueSlider(QWidget):
@@ -37,7 +38,7 @@ class ValueSlider(QWidget):
         self._has_news = False  # since it was drawn
         self._resting = QTimer(self)
         self._resting.setSingleShot(True)
-        self._resting.timeout.connect(self._draw)
+        self._resting.timeout.connect(self.draw)
         self.slider.valueChanged.connect(lambda steps: self.box.setValue(steps / STEPS))
         self.box.valueChanged.connect(self._on_box)
         layout = QHBoxLayout(self)
@@ -67,7 +68,9 @@ class ValueSlider(QWidget):
             when_drawn(self._rest_after)
         self.valueChanged.emit(value)
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """End a rest, because the window is drawn now anyway."""
+        self._resting.stop()
         self.setUpdatesEnabled(True)
         if self._has_news:  # it moves: rest again as soon as it is drawn
             when_drawn(self._rest_after)

@@ -31,7 +31,7 @@ from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results import RunRecord
-from napari_dpdeblur.results.export import display_values, srgb_encode
+from napari_dpdeblur.results.export import display_values, srgb_bytes
 from napari_dpdeblur.results.preview import white_point
 from napari_dpdeblur.viewer.preferences import preference
 
@@ -199,7 +199,7 @@ def display_stack(stack: LayerStack, white: float) -> np.ndarray:
     layers, _, height, width = stack.color.shape
     pixels = np.empty((layers, height, width, 4), np.uint8)
     for page, color, alpha in zip(pixels, stack.color, stack.alpha, strict=True):
-        page[..., :3] = np.moveaxis(np.round(255 * srgb_encode(color / max(white, 1e-12))), 0, -1)
+        page[..., :3] = np.moveaxis(srgb_bytes(color / max(white, 1e-12)), 0, -1)
         page[..., 3] = np.round(255 * np.clip(alpha[0], 0.0, 1.0))
     return pixels
 

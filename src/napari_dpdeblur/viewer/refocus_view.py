@@ -24,7 +24,7 @@ from napari_dpdeblur.viewer.inspect_stage import REFOCUSED
 from napari_dpdeblur.viewer.inspect_thread import LatestWorker, Superseder
 from napari_dpdeblur.viewer.later import when_drawn
 from napari_dpdeblur.viewer.layers import KEY, LayerData, picture_layer
-from napari_dpdeblur.viewer.show import list_unaware, put_layers
+from napari_dpdeblur.viewer.show import list_unaware, put_layers, renew
 
 SWING_MS = 180
 REST_MS = 250  # without a change for so long, the picture is rendered in full
@@ -130,6 +130,7 @@ class RefocusView(QObject):
         self._swing.setInterval(SWING_MS)
         self._swing.timeout.connect(self._swing_on)
         self._is_slow = False
+        self._shown_source: MpiSource | None = None
         self._shown_s: float | None = None  # when, while one preview follows the other
         self._period_s = 0.0
         self._shots: tuple[Shot, ...] = ()
@@ -149,6 +150,7 @@ class RefocusView(QObject):
         if source is None:
             self.cancel()
             self.engines, self.picture, self._frames = None, None, []
+            self._shown_source = None
         elif now is None or now.source is not source or now.lens != lens:
             self.cancel()
             self.engines = Engines(source, lens)
@@ -220,14 +222,15 @@ class RefocusView(QObject):
 
     def _show_frame(self, data: LayerData) -> None:
         """Bring new data into the layer, which is made when it is not there."""
-        layer = layer_of(self._viewer, self.engines.source.group, REFOCUSED)
-        if layer is not None and layer.data.shape == data[0].shape:
-            is_last = data[1]["metadata"][KEY]["is_full"] and len(self._frames) == 1
-            with nullcontext() if is_last else list_unaware(self._viewer):
-                layer.data = data[0]
-                layer.metadata = data[1]["metadata"]
-        else:
+        source = self.engines.source
+        layer = layer_of(self._viewer, source.group, REFOCUSED)
+        if layer is None or self._shown_source is not source:
+            self._shown_source = source
             put_layers(self._viewer, [data])
+            return
+        is_last = data[1]["metadata"][KEY]["is_full"] and len(self._frames) == 1
+        with nullcontext() if is_last else list_unaware(self._viewer):
+            renew(layer, data)
 
     def _adapt(self, picture: Picture) -> None:
         """Make previews smaller where they follow each other slowly, and large again."""

@@ -7,19 +7,20 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from weakref import WeakSet
 
+import numpy as np
 from napari.layers import Layer
 
 from napari_dpdeblur.viewer.find import layer_of, ours, real_viewer
 from napari_dpdeblur.viewer.layers import KEY, LayerData, hidden, info
 
 BAR_TEXT = "defocus ({unit})"
-_IN_PLACE = ("scale", "translate", "contrast_limits", "gamma", "metadata")
+_PLACE, _LOOK = ("scale", "translate", "metadata"), ("contrast_limits", "gamma")
 _watched: WeakSet[Any] = WeakSet()
 _with_bar: WeakSet[Layer] = WeakSet()  # whoever switches the bar off does not get it again
 
 
 def put_layers(viewer: Any, layers: Iterable[LayerData]) -> list[Layer]:
-    """Add layers; one of the same group and kind gets the new data instead, and keeps its look."""
+    """Add layers; one of the same group and kind gets the new data instead."""
     viewer = real_viewer(viewer)
     watch(viewer)
     return [_put(viewer, *layer) for layer in layers]
@@ -89,11 +90,28 @@ def _put(viewer: Any, data: Any, options: dict[str, Any], layer_type: str) -> La
         layer = Layer.create(data, options, layer_type)
         viewer.add_layer(layer)
         return layer
-    layer.data = data
-    for name in _IN_PLACE:
-        if name in options:
-            setattr(layer, name, options[name])
+    renew(layer, (data, options, layer_type))
+    _set(layer, options, _LOOK)
     return layer
+
+
+def renew(layer: Layer, new: LayerData) -> None:
+    """Give a layer new data where they belong; it looks as somebody may have made it look."""
+    data, options, _ = new
+    layer.data = data
+    _set(layer, options, _PLACE)
+
+
+def _set(layer: Layer, options: dict[str, Any], names: Iterable[str]) -> None:
+    """Set what differs: napari would draw anew even if nothing changed."""
+    for name in names:
+        if name in options and not _equals(getattr(layer, name), options[name]):
+            setattr(layer, name, options[name])
+
+
+def _equals(now: Any, wanted: Any) -> bool:
+    """Whether numbers are the same; of other things we do not know."""
+    return not isinstance(wanted, dict) and np.array_equal(now, wanted)
 
 
 def _accepts(layer: Layer, options: dict[str, Any], layer_type: str) -> bool:
