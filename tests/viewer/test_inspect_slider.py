@@ -20,6 +20,7 @@ class PaintedSlider(ValueSlider):
         self.setRange(0, 10)
 
     def paintEvent(self, event):
+        super().paintEvent(event)
         time.sleep(self._drawing_s)
         self.drawn.append(self.value())
 

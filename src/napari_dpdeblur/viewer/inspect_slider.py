@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from qtpy.compat import isalive
-from qtpy.QtCore import Qt, QTimer, Signal
-from qtpy.QtWidgets import QDoubleSpinBox, QHBoxLayout, QSlider, QWidget
+import time
 
-from napari_dpdeblur.viewer.later import when_drawn
+from qtpy.QtCore import Qt, QTimer, Signal
+from qtpy.QtGui import QPaintEvent
+from qtpy.QtWidgets import QDoubleSpinBox, QHBoxLayout, QSlider, QWidget
 
 STEPS = 100  # per unit
 SINGLE_STEP, PAGE_STEP = 2, 20  # of a key
 # Without a graphics card every change draws the whole window anew. It waits this many times as
 # long as the last drawing took, or until the picture comes that the slider moves: to draw both
 # together leaves time to render the next one.
-REST, MIN_REST_S, MAX_REST_S = 20, 0.02, 0.12
+REST, MAX_REST_S = 5, 0.12
+QUICK_S = 0.006  # no rest is needed after a drawing that was as quick
 
 
 class ValueSlider(QWidget):
     """``name`` is the object name; the parts are called ``name_slider`` and ``name_box``."""
 
     valueChanged = Signal(float)
+    _painted = Signal(float)
 
     def __init__(self, name: str, tip: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -39,6 +41,8 @@ class ValueSlider(QWidget):
         self._resting = QTimer(self)
         self._resting.setSingleShot(True)
         self._resting.timeout.connect(self.draw)
+        # Queued: before any timer could move the slider again.
+        self._painted.connect(self._rest_after, Qt.ConnectionType.QueuedConnection)
         self.slider.valueChanged.connect(lambda steps: self.box.setValue(steps / STEPS))
         self.box.valueChanged.connect(self._on_box)
         layout = QHBoxLayout(self)
@@ -64,21 +68,23 @@ class ValueSlider(QWidget):
         self.slider.setValue(round(value * STEPS))
         self.slider.blockSignals(False)
         self._has_news = True
-        if not self._resting.isActive():
-            when_drawn(self._rest_after)
         self.valueChanged.emit(value)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw; while the slider moves, leave what comes next undrawn for a while."""
+        super().paintEvent(event)
+        if self._has_news:
+            self._has_news = False
+            self._painted.emit(time.perf_counter())
 
     def draw(self) -> None:
         """End a rest, because the window is drawn now anyway."""
         self._resting.stop()
         self.setUpdatesEnabled(True)
-        if self._has_news:  # it moves: rest again as soon as it is drawn
-            when_drawn(self._rest_after)
 
-    def _rest_after(self, drawing_s: float) -> None:
-        """Leave changes undrawn for a while."""
-        self._has_news = False
-        rest_s = min(REST * drawing_s, MAX_REST_S)
-        if isalive(self) and not self._resting.isActive() and rest_s > MIN_REST_S:
+    def _rest_after(self, begin_s: float) -> None:
+        """Rest, now that all of the window has been drawn."""
+        drawing_s = time.perf_counter() - begin_s
+        if drawing_s > QUICK_S:
             self.setUpdatesEnabled(False)
-            self._resting.start(round(1000 * rest_s))
+            self._resting.start(round(1000 * min(REST * drawing_s, MAX_REST_S)))

@@ -24,14 +24,12 @@ from napari_dpdeblur.viewer.inspect_stage import REFOCUSED
 from napari_dpdeblur.viewer.inspect_thread import LatestWorker, Superseder
 from napari_dpdeblur.viewer.later import when_drawn
 from napari_dpdeblur.viewer.layers import KEY, LayerData, picture_layer
+from napari_dpdeblur.viewer.preview_pace import PreviewPace
 from napari_dpdeblur.viewer.show import list_unaware, put_layers, renew
 
 SWING_MS = 180
 REST_MS = 250  # without a change for so long, the picture is rendered in full
-SLOW_S, FAST_S = 0.2, 0.18  # between two previews; out of these limits their size changes
-NEWEST_SHARE = 0.3  # of the last preview in the mean time between them: one hiccup is none
 SMALLER = 2  # factor between the two sizes of previews
-LARGER_TAKES = 2.0  # times as long to render, beside a window that needs the processor, too
 
 
 @dataclass(frozen=True)
@@ -129,10 +127,8 @@ class RefocusView(QObject):
         self._swing = QTimer(self)
         self._swing.setInterval(SWING_MS)
         self._swing.timeout.connect(self._swing_on)
-        self._is_slow = False
+        self._pace = PreviewPace()
         self._shown_source: MpiSource | None = None
-        self._shown_s: float | None = None  # when, while one preview follows the other
-        self._period_s = 0.0
         self._shots: tuple[Shot, ...] = ()
         self._frames: list[LayerData] = []
         self._step = 0
@@ -179,7 +175,7 @@ class RefocusView(QObject):
 
     def _preview_reduction(self) -> int:
         usual = preview_reduction(self.engines.source.shape)
-        return SMALLER * usual if self._is_slow else usual
+        return SMALLER * usual if self._pace.wants_small else usual
 
     def _render_full(self) -> None:
         if self._worker.is_busy:  # the last preview is still to come
@@ -236,18 +232,10 @@ class RefocusView(QObject):
         """Make previews smaller where they follow each other slowly, and large again."""
         if not isalive(self):
             return
-        now, before = time.perf_counter(), self._shown_s
-        follows = not picture.is_full and self._worker.is_busy
-        self._shown_s = now if follows else None
         if picture.is_full or len(self._frames) > 1:
-            return
-        if before is None:
-            self._period_s = picture.seconds
+            self._pace.rest()
         else:
-            self._period_s += NEWEST_SHARE * (now - before - self._period_s)
-        # How long would a large one take?
-        more_s = (LARGER_TAKES - 1) * picture.seconds if self._is_slow else 0.0
-        self._is_slow = self._period_s + more_s > (FAST_S if self._is_slow else SLOW_S)
+            self._pace.note(time.perf_counter(), picture.seconds, self._worker.is_busy)
 
 
 def refocused_layer(source: MpiSource, picture: Picture) -> LayerData:
