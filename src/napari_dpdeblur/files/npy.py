@@ -12,6 +12,7 @@ from numpy.lib import format as npy_format
 from napari_dpdeblur.errors import DpDeblurError
 
 MAX_ARRAY_BYTES = 512 * 1024**2
+MAX_HEADER_BYTES = 10_000  # NumPy's own limit
 _HEADER_ERRORS = (
     ValueError,
     EOFError,
@@ -57,6 +58,7 @@ def _read_header(
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # about headers that Python 2 wrote
             version = npy_format.read_magic(stream)
+            _check_header_length(stream, version)
             if version == (1, 0):
                 shape, _, dtype = npy_format.read_array_header_1_0(stream)
             else:
@@ -66,6 +68,15 @@ def _read_header(
             reason
         )
     return shape, dtype
+
+
+def _check_header_length(stream: IO[bytes], version: tuple[int, int]) -> None:
+    """ValueError for a header longer than any: NumPy asks for its memory before it looks."""
+    begin = stream.tell()
+    length = int.from_bytes(stream.read(2 if version == (1, 0) else 4), "little")
+    stream.seek(begin)
+    if length > MAX_HEADER_BYTES:
+        raise ValueError(f"a header of {length} bytes")
 
 
 def _wrong_size(
