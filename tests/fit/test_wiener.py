@@ -54,19 +54,33 @@ def test_the_expected_image_completes_edges(problem: FitProblem) -> None:
     assert twice < 0.9 * once
 
 
-def test_a_surface_is_deblurred_without_what_lies_far_before_it(problem: FitProblem) -> None:
-    surfaces = PLANE.clone()
-    surfaces[40:60, 40:80] = 0.1
+def test_a_surface_is_deblurred_without_what_lies_before_it(problem: FitProblem) -> None:
+    """Neither the thing nor its blurred outline is left; the thing itself keeps its background."""
+    surfaces = torch.ones(SHAPE)
+    surfaces[40:60, 40:80] = 0.5
     views = torch.full((2, 1, *SHAPE), 0.4)
+    views[..., 36:64, 36:84] = 1.0  # the outline, blurred by half of what it were at defocus 1
     views[..., 40:60, 40:80] = 2.0
+    posed = replace(problem, views=views)
     expected = Expectation(views[0], surfaces)
-    torch.testing.assert_close(expected.views_of_surface(views, 0.8), torch.full_like(views, 0.4))
-    near = expected.views_of_surface(views, 0.1)
-    assert torch.equal(near[..., 40:60, 40:80], views[..., 40:60, 40:80])
-    assert float(near.min()) > 1.9
+    behind = expected.views_of_surface(posed, 1.0)
+    torch.testing.assert_close(behind, torch.full_like(views, 0.4))
+    assert torch.equal(expected.views_of_surface(posed, 0.5), views)
+
+
+def test_a_sharp_outline_takes_little_of_what_lies_behind(problem: FitProblem) -> None:
+    surfaces = PLANE.clone()
+    surfaces[40:60, 40:80] = 0.05
+    posed = replace(problem, views=torch.rand(2, 1, *SHAPE))
+    behind = Expectation(posed.views[0], surfaces).views_of_surface(posed, 0.8)
+    kept = torch.ones(SHAPE, dtype=torch.bool)
+    kept[36:64, 36:84] = False
+    assert torch.equal(behind[..., kept], posed.views[..., kept])
 
 
 def test_neighbouring_surfaces_stay_together(problem: FitProblem) -> None:
-    surfaces = PLANE + 0.3 * torch.rand(SHAPE)
-    views = torch.rand(2, 1, *SHAPE)
-    assert torch.equal(Expectation(views[0], surfaces).views_of_surface(views, 0.8), views)
+    surfaces = PLANE - 0.25 * torch.rand(SHAPE)
+    posed = replace(problem, views=torch.rand(2, 1, *SHAPE))
+    assert torch.equal(
+        Expectation(posed.views[0], surfaces).views_of_surface(posed, 0.8), posed.views
+    )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from napari_dpdeblur.fit.filters import total_variation_filter
+from napari_dpdeblur.fit.filters import box_mean, largest_around, total_variation_filter
 from napari_dpdeblur.fit.layers import picture_behind, weights_of_layers
 from napari_dpdeblur.fit.problem import FitProblem
 from napari_dpdeblur.optics import KernelGrid, TileWindows
@@ -23,8 +24,11 @@ EXTRA_REACH_PX = 32  # an inverse filter is longer than the filter
 EXPECTED_FLOOR = 1.2  # noise to signal with an expected image, against that without one
 EXPECTED_SHARE = 0.7  # how far the expected image is believed
 EXPECTED_VARIATION = 0.05  # strength of the smoothing that makes an image an expectation
-SAME_SURFACE = 0.6  # defocus difference from which on a surface does not belong to another one
+SAME_SURFACE = 0.4  # defocus difference from which on something lies in front of a surface
 SURFACE_BLEND = 0.1
+OUTLINE_REACH_PX = 12  # how far an outline of defocus 1 is blurred, in calibrated pixels
+OUTLINE_STEP = 0.2  # of defocus, within which outlines reach equally far
+OUTLINE_FADE_PX = 2
 
 
 @dataclass(frozen=True)
@@ -32,9 +36,9 @@ class Expectation:
     """What a first image and its map say about the picture before it is deconvolved again.
 
     ``image`` (C, h, w) stands in for the frequencies that the lens has swallowed, so that edges
-    are complete. ``surfaces`` (h, w) is the defocus of what is seen: what lies far before or
-    behind a surface is taken out of the views before that surface is deconvolved, because an
-    outline with another blur would make ripples there.
+    are complete. ``surfaces`` (h, w) is the defocus of what is seen: what lies in front of a
+    surface is taken out of the views before that surface is deconvolved, as far as its blurred
+    outline reaches, because an outline with another blur would make ripples there.
     """
 
     image: Tensor
@@ -47,19 +51,33 @@ class Expectation:
         return cls(EXPECTED_SHARE * smooth, surfaces)
 
     def views_of_surface(
-        self, views: Tensor, scale: float, check: Callable[[], None] = lambda: None
+        self, problem: FitProblem, scale: float, check: Callable[[], None] = lambda: None
     ) -> Tensor:
-        """The views (V, C, h, w), with other surfaces replaced by what lies around them."""
-        distance = (self.surfaces - scale).abs()
-        own = ((SAME_SURFACE - distance) / SURFACE_BLEND).clamp(0, 1)[None]
+        """The views (V, C, h, w), with what is in front replaced by what lies around it."""
+        own = 1 - self._covered(problem, scale, check)
         if bool((own == 1).all()):  # nothing to fill, as in a scene of little depth
-            return views
-        surely = (own > 0.5).to(views.dtype)
-        filled = torch.empty_like(views)
-        for out, view in zip(filled, views, strict=True):
+            return problem.views
+        surely = (own > 0.5).to(own.dtype)
+        filled = torch.empty_like(problem.views)
+        for out, view in zip(filled, problem.views, strict=True):
             check()
             out[:] = picture_behind(view, surely).lerp_(view, own)
         return filled
+
+    def _covered(self, problem: FitProblem, scale: float, check: Callable[[], None]) -> Tensor:
+        """1 where light from in front of a surface arrives, 0 where none does: (1, h, w)."""
+        surfaces = self.surfaces[None]
+        nearer_by = scale - surfaces
+        in_front = (1 - (SAME_SURFACE - nearer_by) / SURFACE_BLEND).clamp(0, 1)
+        covered = in_front
+        for number in range(math.ceil(scale / OUTLINE_STEP)):
+            middle = (number + 0.5) * OUTLINE_STEP
+            layer = in_front * ((surfaces - middle).abs() <= OUTLINE_STEP / 2)
+            if bool(layer.any()):
+                reach = problem.in_pixels(round(OUTLINE_REACH_PX * middle))
+                covered = torch.maximum(covered, largest_around(layer, reach))
+            check()
+        return box_mean(covered, problem.in_pixels(OUTLINE_FADE_PX))
 
 
 def wiener_images(
@@ -95,7 +113,7 @@ def _surface(
     """The image (C, h, w) of what has this defocus."""
     if expected is None:
         return _deconvolved(problem, scale, floor, None, check)
-    views = expected.views_of_surface(problem.views, scale, check)
+    views = expected.views_of_surface(problem, scale, check)
     check()
     own = replace(problem, views=views)
     return _deconvolved(own, scale, EXPECTED_FLOOR * floor, expected.image, check)
