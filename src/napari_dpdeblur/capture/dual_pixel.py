@@ -127,7 +127,8 @@ class DualPixelCapture:
     def describe(self) -> dict[str, Any]:
         """What a user or a script wants to know, ready for JSON."""
         views, channels, height, width = self.shape
-        warning = black_warning(estimate_black(self), self.black, self.white)
+        darkest = estimate_black(self)
+        warning = black_warning(darkest, self.black, self.white)
         return {
             "name": self.name,
             "format": self.source.format,
@@ -142,7 +143,7 @@ class DualPixelCapture:
             "unit": self.unit,
             "black": float(self.black),
             "white": float(self.white),
-            "estimated_black": round(estimate_black(self), 1),
+            "estimated_black": round(darkest, 1),
             "pixel_aspect": float(self.pixel_aspect),
             "row_upsampling": self.row_upsampling,
             "orientation": self.orientation,

@@ -60,35 +60,38 @@ def finished(
     if settings.guided_filter:
         smooth = GuidedFilter(solution.image.mean(0), GUIDED_RADIUS_PX, GUIDED_EPSILON)
         defocus_map = smooth(defocus_map)
-    all_in_focus = _array(problem.enlarged(image))
+    all_in_focus = _enlarged(problem, image, check)
     if settings.smooth_image:
         all_in_focus = bilateral_filter(all_in_focus, settings.smooth_image, check)
     mpi = MultiplaneImage(
-        _enlarged_layers(problem, solution.color, check).div_(unit),
+        _enlarged_layers(problem, solution.color, check, unit),
         _enlarged_layers(problem, solution.alpha, check),
         solution.scales.cpu(),
     )
     return FitResult(
         mpi=mpi,
         all_in_focus=all_in_focus / np.float32(unit),
-        defocus_map=_array(problem.enlarged(defocus_map)),
-        confidence=_array(problem.enlarged(solution.confidence)),
-        captured=_array(problem.enlarged(problem.views.mean(0) / unit)),
+        defocus_map=_enlarged(problem, defocus_map, check),
+        confidence=_enlarged(problem, solution.confidence, check),
+        captured=_enlarged(problem, problem.views.mean(0) / unit, check),
         loss_history=job.state.history,
         provenance=_provenance(job, capture, calibration, crop),
     )
 
 
-def _array(images: Tensor) -> FloatArray:
-    return np.ascontiguousarray(images.detach().float().cpu().numpy())
+def _enlarged(problem: FitProblem, images: Tensor, check: Callable[[], None]) -> FloatArray:
+    """Images (..., h, w) in calibrated pixels on the CPU."""
+    check()
+    return np.ascontiguousarray(problem.enlarged(images).detach().float().cpu().numpy())
 
 
-def _enlarged_layers(problem: FitProblem, layers: Tensor, check: Callable[[], None]) -> Tensor:
-    """Layers (L, C, h, w) in calibrated pixels on the CPU, one at a time to save memory."""
+def _enlarged_layers(
+    problem: FitProblem, layers: Tensor, check: Callable[[], None], unit: float = 1.0
+) -> Tensor:
+    """Layers (L, C, h, w) divided by ``unit``, one at a time to save memory."""
     enlarged = np.empty((*layers.shape[:2], *problem.shape), np.float32)
     for out, layer in zip(enlarged, layers, strict=True):
-        out[:] = _array(problem.enlarged(layer))
-        check()
+        np.divide(_enlarged(problem, layer, check), np.float32(unit), out=out)
     return torch.from_numpy(enlarged)
 
 
@@ -114,10 +117,13 @@ def bilateral_filter(
 def _provenance(
     job: Job, capture: DualPixelCapture, calibration: Calibration, crop: Crop | None
 ) -> dict[str, Any]:
+    job.control.check()
+    described = capture.describe()
+    job.control.check()
     return {
         "settings": job.settings.model_dump(),
         "signature": job.signature,
-        "capture": capture.describe(),
+        "capture": described,
         "calibration": calibration.describe(),
         "crop": None if crop is None else list(crop),
         "device": job.problem.views.device.type,
