@@ -8,14 +8,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from deadly_work import die
 
-from napari_dpdeblur.batch import make_plan, read_index
+from napari_dpdeblur.batch import Index, make_plan, read_index
 from napari_dpdeblur.batch.cluster import connected, local_workers, threads_each
 from napari_dpdeblur.batch.run import run_plan
 from napari_dpdeblur.batch.work import Report
@@ -206,6 +207,29 @@ def test_workers_follow_memory_and_cores(monkeypatch: pytest.MonkeyPatch) -> Non
     assert threads_each(settings.changed(threads=5), 3) == 5
     with pytest.raises(SettingsError, match="0 workers cannot work; give at least one"):
         local_workers(0, 1, settings, 2)
+
+
+def test_a_gpu_gets_one_capture_at_a_time(
+    captures: Path, calibration_path: Path, tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    """Whatever is asked; a sentence says so. The batch itself is not run here."""
+    import torch
+
+    monkeypatch.setattr("napari_dpdeblur.fit.device.resolve_device", lambda _: torch.device("cuda"))
+    started: list[int] = []
+
+    @contextmanager
+    def connected(scheduler: str, workers: int) -> Iterator[None]:
+        started.append(workers)
+        yield
+
+    monkeypatch.setattr("napari_dpdeblur.batch.cluster.connected", connected)
+    monkeypatch.setattr("napari_dpdeblur.batch.run.run_plan", lambda *_: Index())
+    assert main(command_of(captures, calibration_path, tmp_path, "--workers", "4")) == 0
+    assert started == [1]
+    assert "a GPU fits one capture at a time: 1 worker, whatever" in capsys.readouterr().err
+    assert main(command_of(captures, calibration_path, tmp_path, "--workers", "1")) == 0
+    assert "at a time" not in capsys.readouterr().err
 
 
 def test_a_capture_that_kills_every_worker_is_named(

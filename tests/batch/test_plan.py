@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 
@@ -15,6 +16,7 @@ from napari_dpdeblur.batch.work import fit_one
 from napari_dpdeblur.calibration import load_calibration, save_calibration
 from napari_dpdeblur.capture.pgm import read_pgm, write_pgm
 from napari_dpdeblur.errors import CaptureError, ResultError
+from napari_dpdeblur.fit.estimate import estimate_memory
 from napari_dpdeblur.fit.settings import FitSettings
 from napari_dpdeblur.results import read_run
 from napari_dpdeblur.results.run_folder import RUN_FILES
@@ -47,6 +49,19 @@ def test_every_capture_gets_a_folder(plan_of, two: Path) -> None:
     plan = plan_of(two)
     assert [entry.folder for entry in plan.pending] == ["scene00", "scene01"]
     assert plan.memory_bytes > 400_000_000
+
+
+def test_a_colour_capture_needs_memory_for_three_channels(plan_of, tmp_path: Path) -> None:
+    """One that cannot be read says nothing about the others."""
+    folder = tmp_path / "colour"
+    folder.mkdir()
+    for side in ("left", "right"):
+        (folder / f"a_{side}.pgm").write_bytes(b"P5 8 8 65535 too short")
+    for side in "LR":
+        assert cv2.imwrite(str(folder / f"b_{side}.png"), np.full((48, 64, 3), 9000, np.uint16))
+    plan = plan_of(folder)
+    assert [entry.name for entry in plan.pending] == ["a", "b"]
+    assert plan.memory_bytes == estimate_memory(48, 64, 3, layers=4, preset="preview")
 
 
 def test_a_file_stands_for_its_pair(plan_of, two: Path) -> None:

@@ -19,16 +19,16 @@ CONNECT_S = 20
 def local_workers(asked: int | None, memory_bytes: int, settings: FitSettings, tasks: int) -> int:
     """How many worker processes: as asked, else one for each core that has enough memory.
 
-    An accelerator takes one capture at a time.
+    An accelerator takes one capture at a time, whatever is asked.
     """
-    if asked is not None:
-        if asked < 1:
-            raise SettingsError(f"{asked} workers cannot work; give at least one.")
-        return asked
+    if asked is not None and asked < 1:
+        raise SettingsError(f"{asked} workers cannot work; give at least one.")
     from napari_dpdeblur.fit.device import resolve_device
 
     if resolve_device(settings.device).type != "cpu":
         return 1
+    if asked is not None:
+        return asked
     fitting = int(SPARE_SHARE * available_memory() // memory_bytes)
     return max(min(usable_threads(), fitting, tasks), 1)
 

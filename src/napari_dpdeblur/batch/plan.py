@@ -11,8 +11,8 @@ from typing import Any
 
 from napari_dpdeblur.batch.index import Entry, read_index
 from napari_dpdeblur.calibration import Calibration, load_calibration
-from napari_dpdeblur.capture import capture_name, find_captures
-from napari_dpdeblur.errors import CaptureError, ResultError
+from napari_dpdeblur.capture import capture_name, find_captures, open_capture
+from napari_dpdeblur.errors import CaptureError, DpDeblurError, ResultError
 from napari_dpdeblur.files import digest
 from napari_dpdeblur.fit.estimate import estimate_memory
 from napari_dpdeblur.fit.settings import FitSettings
@@ -85,7 +85,8 @@ def make_plan(
     for entry in found:
         named[entry.key, entry.files] = _with_folder(entry, output, finished, named.values())
     asked = tuple(dict.fromkeys(entry.key for entry in found))
-    need = _memory(calibration, settings)
+    waiting = [e for e in named.values() if e.key in asked and e.status == "waiting"]
+    need = _memory(calibration, settings, _channels(waiting, conditions))
     return Plan(output, conditions, tuple(named.values()), asked, need)
 
 
@@ -161,7 +162,18 @@ def _with_folder(
     )
 
 
-def _memory(calibration: Calibration, settings: FitSettings) -> int:
+def _channels(waiting: Iterable[Entry], conditions: Conditions) -> int:
+    """Of the first capture that can be read: the captures of a batch come from one camera."""
+    for entry in waiting:
+        try:
+            capture = open_capture(*entry.files, black=conditions.black, white=conditions.white)
+        except DpDeblurError:
+            continue  # its worker will say why
+        return capture.shape[1]
+    return 1
+
+
+def _memory(calibration: Calibration, settings: FitSettings, channels: int) -> int:
     area = calibration.field
-    # Channels and pixel shape are known when a capture is opened, on the worker.
-    return estimate_memory(area.height, area.width, 1, settings.layers, settings.preset)
+    # Interpolated rows would need less; that is known when each capture is opened, on the worker.
+    return estimate_memory(area.height, area.width, channels, settings.layers, settings.preset)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +94,8 @@ def _computed(plan: Plan, settings: FitSettings, arguments: argparse.Namespace) 
     if arguments.scheduler == LOCAL:
         workers = local_workers(arguments.workers, plan.memory_bytes, settings, len(pending))
         threads = threads_each(settings, workers)
+        if workers < (arguments.workers or 1):
+            _tell("a GPU fits one capture at a time: 1 worker, whatever --workers says.")
         number = "1 worker" if workers == 1 else f"{workers} workers"
         where = f"{number} of about {plan.memory_bytes / 1e9:.1f} GB"
     with (
@@ -108,6 +111,11 @@ def _computed(plan: Plan, settings: FitSettings, arguments: argparse.Namespace) 
             bar.update()
 
         return run_plan(plan, client, threads, show)
+
+
+def _tell(sentence: str) -> None:
+    """For people, beside the result: not into what --json prints."""
+    print(f"napari-dpdeblur: {sentence}", file=sys.stderr)
 
 
 def _summary(plan: Plan, index: Index) -> dict[str, Any]:
