@@ -18,7 +18,7 @@ from deadly_work import die
 
 from napari_dpdeblur.batch import Index, make_plan, read_index
 from napari_dpdeblur.batch.cluster import connected, local_workers, threads_each
-from napari_dpdeblur.batch.run import run_plan
+from napari_dpdeblur.batch.run import _reason, run_plan
 from napari_dpdeblur.batch.work import Report
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.capture import find_captures, open_capture
@@ -74,6 +74,7 @@ def test_bit_equal_to_single_fits_and_nothing_twice(
     assert not make_plan([captures], calibration_path, tmp_path, settings).pending
 
 
+@pytest.mark.skipif(os.name != "posix", reason="kills as only POSIX systems can")
 def test_a_lost_worker_and_a_bad_capture_stop_nobody(
     client: Any,
     captures: Path,
@@ -158,7 +159,9 @@ def test_a_scheduler_at_an_address(
     some = captures / "scene00_left.pgm"
     arguments = command_of(some, calibration_path, tmp_path, "--scheduler", address)
     assert main(arguments) == 0
-    assert "captures         1" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "captures         1" in printed.out
+    assert "has no workers" not in printed.err
     assert main(arguments) == 0
     assert "finished before  1" in capsys.readouterr().out
 
@@ -251,6 +254,51 @@ def test_a_capture_that_kills_every_worker_is_named(
     assert entry.status == "failed"
     assert entry.message.startswith("The workers that fitted scene00 died again and again, perhaps")
     assert read_index(tmp_path) == index
+
+
+def test_a_worker_without_the_package_is_named(
+    client: Any,
+    captures: Path,
+    calibration_path: Path,
+    settings: FitSettings,
+    tmp_path: Path,
+    monkeypatch: Any,
+) -> None:
+    def not_installed(task: Any) -> None:
+        raise ModuleNotFoundError("No module named 'napari_dpdeblur'")
+
+    monkeypatch.setattr("napari_dpdeblur.batch.run.fit_one", not_installed)
+    given = [captures / "scene00_left.pgm"]
+    (entry,) = run_plan(make_plan(given, calibration_path, tmp_path, settings), client).captures
+    assert entry.message.startswith(
+        "scene00 was not fitted, for a worker lacks a package (No module named 'napari_dpdeblur')"
+    )
+
+
+def test_other_reasons_without_a_report(client: Any) -> None:
+    failed = client.submit(int, "one")
+    failed.exception()
+    assert _reason(failed, "a") == (
+        "a was not fitted, for dask failed: ValueError: invalid literal for int() with base 10: "
+        "'one'"
+    )
+    cancelled = client.submit(time.sleep, 1)
+    client.cancel([cancelled])
+    assert _reason(cancelled, "a").startswith("The fit of a was cancelled by the dask scheduler")
+
+
+def test_a_scheduler_without_workers_says_that_it_waits(
+    captures: Path, calibration_path: Path, tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    """The batch itself is not run here: it would wait."""
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("napari_dpdeblur.batch.run.run_plan", lambda *_: Index())
+    with connected("local", workers=0) as alone:
+        address = alone.scheduler.address
+        arguments = command_of(captures, calibration_path, tmp_path, "--scheduler", address)
+        assert main(arguments) == 0
+    sentence = f"the scheduler at {address} has no workers, waiting for them; start one with `dask"
+    assert sentence in capsys.readouterr().err
 
 
 def test_an_output_folder_that_cannot_be_made(

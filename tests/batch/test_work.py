@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from napari_dpdeblur.batch import Plan, make_plan
+from napari_dpdeblur.batch import work as batch_work
 from napari_dpdeblur.batch.plan import CHECKPOINTS
 from napari_dpdeblur.batch.run import _task
 from napari_dpdeblur.batch.work import Report, fit_one
@@ -45,6 +48,17 @@ def test_finished_work_is_not_repeated(plan: Plan, tmp_path: Path) -> None:
     assert work(plan).failure is None
     after = (tmp_path / "out" / "scene00" / "run.yaml").stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_the_wait_for_another_capture_is_not_counted(plan: Plan) -> None:
+    """A worker with two threads still fits one capture after the other."""
+    work(plan)  # what is finished takes no time
+    with ThreadPoolExecutor(1) as other_thread:
+        with batch_work._ONE_CAPTURE_AT_A_TIME:
+            waiting = other_thread.submit(work, plan)
+            time.sleep(1.0)
+            assert not waiting.done()
+        assert waiting.result().elapsed_s < 0.9
 
 
 def test_a_damaged_checkpoint_is_thrown_away(plan: Plan, tmp_path: Path) -> None:

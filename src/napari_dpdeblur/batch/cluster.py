@@ -64,6 +64,11 @@ def connected(scheduler: str, workers: int) -> Iterator[Any]:
             yield client
 
 
+def has_workers(client: Any) -> bool:
+    """Whether anybody is there to work at this moment; a scheduler alone only waits."""
+    return bool(client.nthreads())
+
+
 def _client_of(distributed: Any, address: str) -> Any:
     try:
         return distributed.Client(address, timeout=CONNECT_S)

@@ -69,17 +69,32 @@ def _reports(plan: Plan, client: Any, threads: int | None) -> Any:
     try:
         for future in distributed.as_completed(futures):
             key = keys[future.key]
-            yield future.result() if future.status == "finished" else _lost(key, names[key])
+            done = future.status == "finished"
+            yield future.result() if done else Report(key, _reason(future, names[key]), 0.0)
     finally:
         client.cancel(futures)
 
 
-def _lost(key: str, name: str) -> Report:
-    reason = (
-        f"The workers that fitted {name} died again and again, perhaps for want of memory; use "
-        "fewer workers, a crop or fewer layers."
-    )
-    return Report(key, reason, 0.0)
+def _reason(future: Any, name: str) -> str:
+    """Why dask has no report of a capture; what goes wrong within a fit is a report."""
+    distributed: Any = import_module("distributed")
+    if future.status != "error":  # cancelled, or lost together with the scheduler
+        return (
+            f"The fit of {name} was {future.status} by the dask scheduler; start the batch again, "
+            "it goes on where it ended."
+        )
+    error = future.exception()
+    if isinstance(error, distributed.scheduler.KilledWorker):
+        return (
+            f"The workers that fitted {name} died again and again, perhaps for want of memory; use "
+            "fewer workers, a crop or fewer layers."
+        )
+    if isinstance(error, ImportError):
+        return (
+            f"{name} was not fitted, for a worker lacks a package ({error}); install "
+            "napari-dpdeblur and what it needs where the workers run."
+        )
+    return f"{name} was not fitted, for dask failed: {type(error).__name__}: {error}"
 
 
 def _task(plan: Plan, entry: Entry, threads: int | None) -> Task:

@@ -44,9 +44,9 @@ class Report:
 
 def fit_one(task: Task) -> Report:
     """Fit a capture; whatever goes wrong with it is a report, so that the others go on."""
-    start = time.monotonic()
     failure = None
     with _ONE_CAPTURE_AT_A_TIME:
+        start = time.monotonic()
         try:
             _fit(task)
         except DpDeblurError as error:

@@ -102,6 +102,8 @@ def _computed(plan: Plan, settings: FitSettings, arguments: argparse.Namespace) 
         tqdm(total=len(pending), desc=where, unit="capture", disable=arguments.json) as bar,
         connected(arguments.scheduler, workers) as client,
     ):
+        if arguments.scheduler != LOCAL:
+            _tell_if_nobody_works(client, arguments.scheduler)
         failed = 0
 
         def show(report: Report) -> None:
@@ -111,6 +113,16 @@ def _computed(plan: Plan, settings: FitSettings, arguments: argparse.Namespace) 
             bar.update()
 
         return run_plan(plan, client, threads, show)
+
+
+def _tell_if_nobody_works(client: Any, address: str) -> None:
+    from napari_dpdeblur.batch.cluster import has_workers
+
+    if not has_workers(client):
+        _tell(
+            f"the scheduler at {address} has no workers, waiting for them; start one with "
+            f"`dask worker {address}`."
+        )
 
 
 def _tell(sentence: str) -> None:
