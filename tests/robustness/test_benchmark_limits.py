@@ -1,0 +1,43 @@
+"""The benchmarks that promise something can fail; their figures belong to them, not here."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import heartbeat
+
+
+def beats(**changes: Any) -> dict[str, dict[str, Any]]:
+    fit = {"holds": True, "cancel_s": 1.0, "paused_cpu": 0.049}
+    return {"fit": {**fit, **changes}, "calibration": {"holds": True}}
+
+
+def test_a_window_that_is_stuck_is_a_miss() -> None:
+    assert heartbeat.missed(beats()) == []
+    assert heartbeat.missed(beats(holds=False)) == ["the window was stuck during the fit"]
+    assert heartbeat.missed({**beats(), "calibration": {"holds": False}}) == [
+        "the window was stuck during the calibration"
+    ]
+    assert heartbeat.missed(beats(cancel_s=1.2)) == ["a cancelled fit took 1.2 s, at most 1.0"]
+    assert len(heartbeat.missed(beats(paused_cpu=0.05))) == 1
+
+
+class FailingWidget:
+    """What the heartbeat uses of a panel, whose job fails at once."""
+
+    def __init__(self) -> None:
+        self.slots: list[Any] = []
+        self.panel = SimpleNamespace(
+            worker=SimpleNamespace(failed=SimpleNamespace(connect=self.slots.append)),
+            status=SimpleNamespace(text=lambda: "The fit failed."),
+            run_button=SimpleNamespace(click=lambda: [slot("no memory") for slot in self.slots]),
+        )
+
+
+@pytest.mark.usefixtures("qtbot")
+def test_a_job_that_fails_is_not_done() -> None:
+    with pytest.raises(SystemExit, match="the job failed: no memory"):
+        heartbeat.measured(SimpleNamespace(layers=[]), FailingWidget(), None)
