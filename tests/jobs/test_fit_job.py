@@ -150,7 +150,19 @@ def test_an_interrupted_fit_goes_on_in_the_next_one(here, pair, settings, expect
     messages, outcome = here(run, request)
     assert Note("The fit of synthetic goes on where it was interrupted.") in messages
     np.testing.assert_allclose(outcome.record.all_in_focus, expected.all_in_focus, atol=1e-6)
+    assert outcome.is_resumed
     assert not list(checkpoint_folder().iterdir()), "a finished fit leaves no checkpoint"
+
+
+def test_a_fit_that_ends_while_it_is_saved_can_go_on(here, pair, settings, tmp_path):
+    request = FitRequest(*pair, settings, is_resumable=True, output=tmp_path / "run")
+    for message in run(request, FitControl()):
+        if isinstance(message, Progress) and message.stage == "saving":
+            break
+    messages, outcome = here(run, request)
+    assert outcome.is_resumed
+    assert {m.stage for m in messages if isinstance(m, Progress)} == {"loading", "saving"}
+    assert outcome.run_folder == tmp_path / "run"
 
 
 def test_only_the_newest_checkpoints_are_kept_and_a_damaged_one_is_thrown_away(tmp_path):

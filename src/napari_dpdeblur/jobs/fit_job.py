@@ -50,12 +50,16 @@ class FitRequest:
 
 @dataclass(frozen=True, eq=False)
 class FitOutcome:
-    """The result, its place in the frame, the calibration, and where it was saved."""
+    """The result, its place in the frame, the calibration, and where it was saved.
+
+    ``is_resumed``: a part of it was computed by an earlier fit.
+    """
 
     record: RunRecord
     place: Box
     calibration: Calibration
     run_folder: Path | None
+    is_resumed: bool = False
 
 
 def run(request: FitRequest, control: FitControl) -> Generator[Message, None, FitOutcome]:
@@ -68,14 +72,17 @@ def run(request: FitRequest, control: FitControl) -> Generator[Message, None, Fi
     crop = crop_of(region, request.capture, calibration)
     place = place_of(crop, request.capture, calibration)
     yield Progress("loading", 1, 1, 0.0, found={"place": place})
-    result = yield from _fitted(request, calibration, crop, control)
+    result, checkpoint = yield from _fitted(request, calibration, crop, control)
     from napari_dpdeblur.results.fit_record import record_of
 
     # torch's own kind of text would load torch wherever the result is received
     version = str(result.provenance["torch"])
     record = record_of(replace(result, provenance={**result.provenance, "torch": version}))
     folder = yield from _saved(record, request.output)
-    return FitOutcome(record, place, calibration, folder)
+    if checkpoint is None:
+        return FitOutcome(record, place, calibration, folder)
+    checkpoint.remove()  # not before: whoever is killed while saving goes on from it
+    return FitOutcome(record, place, calibration, folder, checkpoint.is_resumed)
 
 
 def place_of(crop: Box | None, capture: DualPixelCapture, calibration: Calibration) -> Box:
@@ -115,7 +122,7 @@ def _calibration(request: FitRequest) -> Calibration:
 
 def _fitted(
     request: FitRequest, calibration: Calibration, crop: Box | None, control: FitControl
-) -> Generator[Message, None, FitResult]:
+) -> Generator[Message, None, tuple[FitResult, CachedCheckpoint | None]]:
     from napari_dpdeblur.fit import fit
     from napari_dpdeblur.jobs.reduced import reduced
 
@@ -143,11 +150,9 @@ def _fitted(
             yield Note(f"The fit of {capture.name} goes on where it was interrupted.")
         first = False
         yield previews.progress(event)
-    if checkpoint is not None:
-        if checkpoint.problem is not None:
-            yield Note(f"{checkpoint.problem} The fit went on without.", is_problem=True)
-        checkpoint.remove()
-    return result
+    if checkpoint is not None and checkpoint.problem is not None:
+        yield Note(f"{checkpoint.problem} The fit went on without.", is_problem=True)
+    return result, checkpoint
 
 
 def _checkpoint(
