@@ -14,8 +14,11 @@ from resting import assert_rests
 from superqt import QCollapsible
 
 from napari_dpdeblur.calibration import save_calibration
-from napari_dpdeblur.fit import FitSettings, run_fit
+from napari_dpdeblur.fit import FitControl, FitSettings, run_fit
 from napari_dpdeblur.fit.device import available_devices
+from napari_dpdeblur.jobs.fit_job import FitRequest
+from napari_dpdeblur.jobs.fit_job import run as fit_job_steps
+from napari_dpdeblur.jobs.messages import Progress
 from napari_dpdeblur.viewer import find, state
 from napari_dpdeblur.viewer.fit_region import visible_region
 from napari_dpdeblur.viewer.fit_widget import FitWidget
@@ -140,6 +143,35 @@ def test_quick_look_at_what_is_visible(bench):
     image = bench.viewer.layers["scene quick look all-in-focus"]
     assert image.data.shape == (height, width)
     np.testing.assert_allclose(image.translate, (top, left))
+
+
+def test_a_cancelled_quick_look_promises_no_checkpoint(bench):
+    bench.widget.show_settings(QUICK)
+    bench.widget.look_at_whole()
+    bench.widget.panel.cancel_button.click()
+    bench.until(lambda: not bench.worker.is_running)
+    assert bench.messages[-1].startswith("The fit was cancelled at")
+    assert "checkpoint" not in bench.messages[-1]
+
+
+def test_the_result_comes_whatever_the_controls_say_meanwhile(bench):
+    bench.click_run(QUICK)
+    wrong = {"preset": "paper", "front_scale": 1.0, "back_scale": 0.5}
+    bench.widget.main_form.show_values(wrong)
+    bench.finish()
+    assert {"scene all-in-focus", "scene MPI"} <= set(bench.names)
+    assert list(state.remembered("fit speed")) == ["preview on auto"]
+
+
+def test_a_fit_that_went_on_teaches_no_speed(bench, scene_capture, calibration):
+    settings = FitSettings(layers=4, image_rounds=2, image_steps=3, threads=1)
+    request = FitRequest(scene_capture, calibration, settings, is_resumable=True)
+    for message in fit_job_steps(request, FitControl()):
+        if isinstance(message, Progress) and message.stage == "image":
+            break
+    bench.run(settings)
+    assert "The fit of scene goes on where it was interrupted." in bench.messages
+    assert state.remembered("fit speed") == {}
 
 
 def test_settings_survive_the_controls(bench):

@@ -8,6 +8,7 @@ from weakref import WeakSet
 from napari.utils.notifications import show_error, show_info, show_warning
 
 from napari_dpdeblur.errors import SettingsError
+from napari_dpdeblur.fit.settings import FitSettings
 from napari_dpdeblur.jobs import fit_job
 from napari_dpdeblur.jobs.messages import Job, Progress
 from napari_dpdeblur.viewer import find
@@ -34,6 +35,9 @@ class FitWidget(FitControls):
         self._previews: LivePreviews | None = None
         self._capture_group = ""
         self._group = ""
+        self._settings: FitSettings | None = None  # of the fit, whatever the controls say now
+        self._expected_s: float | None = None  # of it, by the plain formula
+        self._is_resumable = False
         self._removed: list[str] = []
         self._piecewise = Piecewise(self)
         self.panel.run_clicked.connect(self.run)
@@ -70,6 +74,8 @@ class FitWidget(FitControls):
             show_error(str(error))
             return
         self.settle()
+        self._settings, self._expected_s = settings, self._estimated_s
+        self._is_resumable = options.get("is_resumable", False)
         self._capture_group = self.inputs.group
         group = self._group = self.inputs.group + suffix
         request = fit_job.FitRequest(
@@ -79,7 +85,7 @@ class FitWidget(FitControls):
         self.plot.start()
         self.panel.start(
             Job(fit_job.FUNCTION, request, TITLE),
-            prepare=lambda outcome: (outcome.run_folder, outcome_layers(outcome, group)),
+            prepare=lambda outcome: (outcome, outcome_layers(outcome, group)),
         )
 
     def stop_all(self) -> None:
@@ -114,16 +120,17 @@ class FitWidget(FitControls):
             self._previews.update(event)
 
     def _finish(self, result: Any) -> None:
-        folder, pieces = result
+        outcome, pieces = result
         elapsed_s = self.panel.stopwatch.elapsed_s()
-        if not self.panel.was_paused and self._group == self.inputs.group:
-            learn_speed(self._estimated_s, elapsed_s, self.settings())
+        folder = outcome.run_folder
         where = "" if folder is None else f" Saved in {folder}."
         self.panel.bar.setValue(self.panel.bar.maximum())
         self.panel.say("The layers are being made.")
         text = f"Done in {duration_text(elapsed_s)}.{where}"
         steps = self._previews.steps_to_result(pieces)
         self._piecewise.do([*steps, lambda: self._show_result(text)])
+        if self._is_resumable and not outcome.is_resumed and not self.panel.was_paused:
+            learn_speed(self._expected_s, elapsed_s, self._settings)  # of a whole fit only
 
     def _show_result(self, text: str) -> None:
         image = find.layer_of(self._viewer, self._group, ALL_IN_FOCUS)
@@ -135,7 +142,9 @@ class FitWidget(FitControls):
         names = self._keep_pictures()
         share = "the beginning" if seen is None else f"{seen.fraction:.0%}"
         kept = f"; the layers {' and '.join(names)} stay" if names else ""
-        text = f"The fit was cancelled at {share}{kept}. Run goes on from the last checkpoint."
+        text = f"The fit was cancelled at {share}{kept}."
+        if self._is_resumable:
+            text += " Run goes on from the last checkpoint."
         self.panel.say(text)
         show_info(text)
 
