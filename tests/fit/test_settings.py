@@ -57,6 +57,8 @@ def test_values_that_make_no_sense(values: dict[str, Any], sentence: str) -> Non
 
 def test_a_changed_copy_is_checked() -> None:
     settings = FitSettings(layers=8)
+    other = settings.changed(weights={"data": 0}).changed(weights={"alpha": 1})
+    assert (other.weights.data, other.weights.alpha) == (0, 1)
     assert settings.changed(layers=None, preset="paper") == FitSettings(layers=8, preset="paper")
     with pytest.raises(SettingsError, match="layers = 100"):
         settings.changed(layers=100)

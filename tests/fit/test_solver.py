@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 import torch
+from little_memory import LittleMemory
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from napari_dpdeblur.calibration.synthetic import synthetic_calibration
@@ -24,6 +28,8 @@ from napari_dpdeblur.fit import (
     fit,
     run_fit,
 )
+from napari_dpdeblur.fit.events import Clock
+from napari_dpdeblur.fit.problem import pose_problem
 from napari_dpdeblur.fit.solver import SHARES
 
 PREVIEW_PX = 320
@@ -441,17 +447,100 @@ class FailingTransform(TorchDispatchMode):
 def test_out_of_memory(
     tiny: Any, preset: str, error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    released = []
-    monkeypatch.setattr("napari_dpdeblur.fit.solver.release_memory", released.append)
+    released = held_at_release(monkeypatch)
     with FailingTransform(error):
         message = refusal(tiny.capture, tiny.calibration, settings_of(preset))
-    assert message == (
-        "The fit ran out of memory on cpu; fit a crop, use fewer layers or choose the device cpu."
-    )
-    assert released == [torch.device("cpu")]
+    assert message == "The fit ran out of memory on cpu; fit a crop or use fewer layers."
+    assert released == [False]
+
+
+@pytest.mark.parametrize("preset", STAGES)
+def test_the_tensors_are_gone_when_memory_is_released(
+    tiny: Any, preset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = held_at_release(monkeypatch)
+    run_fit(tiny.capture, tiny.calibration, settings_of(preset))
+    assert released == [False]
+
+
+def held_at_release(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether the views of the problem were still held when memory was to be released."""
+    views: list[weakref.ref[torch.Tensor]] = []
+    held: list[bool] = []
+
+    def pose(*arguments: Any) -> Any:
+        problem = pose_problem(*arguments)
+        views.append(weakref.ref(problem.views))
+        return problem
+
+    def release(device: torch.device) -> None:
+        gc.collect()
+        held.extend(view() is not None for view in views)
+
+    monkeypatch.setattr("napari_dpdeblur.fit.solver.pose_problem", pose)
+    monkeypatch.setattr("napari_dpdeblur.fit.solver.release_memory", release)
+    return held
+
+
+@pytest.mark.parametrize("preset", STAGES)
+def test_little_memory_is_answered_by_fewer_tiles_at_a_time(tiny: Any, preset: str) -> None:
+    # what transforms the small kernels alone is not what memory runs out by
+    settings = settings_of(preset, centre_kernels=False, bias_correction=False)
+    lens = synthetic_calibration(64, 96, rows=2, cols=2)
+    expected = run_fit(tiny.capture, lens, settings)
+    with LittleMemory(windows=1) as memory:
+        result = run_fit(tiny.capture, lens, settings)
+    assert memory.failures
+    np.testing.assert_allclose(result.all_in_focus, expected.all_in_focus, atol=1e-4)
+    np.testing.assert_allclose(result.defocus_map, expected.defocus_map, atol=1e-3)
 
 
 def test_any_other_failure_of_torch_is_one_sentence(tiny: Any) -> None:
     with FailingTransform(RuntimeError("MKL FFT error: bad descriptor\nC++ stack trace")):
         message = refusal(tiny.capture, tiny.calibration, settings_of("preview"))
     assert message == "The fit failed on cpu: MKL FFT error: bad descriptor"
+
+
+@pytest.mark.parametrize("threads", [None, 1, 3])
+def test_opencv_takes_as_many_threads_as_torch(
+    tiny: Any, threads: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, seen = cv2.getNumThreads(), []
+
+    def pose(*arguments: Any) -> Any:
+        seen.append((cv2.getNumThreads(), torch.get_num_threads()))
+        return pose_problem(*arguments)
+
+    monkeypatch.setattr("napari_dpdeblur.fit.solver.pose_problem", pose)
+    run_fit(tiny.capture, tiny.calibration, settings_of("preview", threads=threads))
+    assert seen == [(threads or torch.get_num_threads(),) * 2]
+    assert cv2.getNumThreads() == before
+
+
+class Time:
+    """A clock that a test moves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 0.0
+        monkeypatch.setattr("napari_dpdeblur.fit.events.time.monotonic", lambda: self.now_s)
+
+
+def test_what_an_earlier_run_has_done_does_not_count_as_speed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moment = Time(monkeypatch)
+    clock = Clock({"steps": 1.0})
+    moment.now_s = 1.0
+    assert clock.event("steps", 50, 100).remaining_s is None
+    moment.now_s = 11.0
+    assert clock.event("steps", 60, 100).remaining_s == pytest.approx(40)
+
+
+def test_a_pause_is_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    moment = Time(monkeypatch)
+    waited = [0.0]
+    clock = Clock({"steps": 1.0}, lambda: waited[0])
+    clock.event("steps", 0, 100)
+    moment.now_s, waited[0] = 110.0, 100.0
+    event = clock.event("steps", 10, 100)
+    assert (event.elapsed_s, event.remaining_s) == (10, pytest.approx(90))

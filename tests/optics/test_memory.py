@@ -4,25 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from little_memory import LittleMemory
 
 from napari_dpdeblur.optics import KernelGrid, TiledBlur, TileLayout
-from napari_dpdeblur.optics.memory import is_out_of_memory
-
-
-class LittleMemory(TorchDispatchMode):
-    """Fails every Fourier transform of more than so many windows."""
-
-    def __init__(self, windows: int) -> None:
-        super().__init__()
-        self.windows = windows
-        self.failures = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if "_fft" in str(func) and args[0].shape[0] > self.windows:
-            self.failures += 1
-            raise torch.OutOfMemoryError("out of memory, as far as this test is concerned")
-        return func(*args, **(kwargs or {}))
+from napari_dpdeblur.optics.memory import concatenated, in_groups, is_out_of_memory
 
 
 @pytest.fixture
@@ -41,6 +26,25 @@ def test_fewer_tiles_at_a_time_give_the_same_result(blur):
     assert memory.failures >= 2
     torch.testing.assert_close(again, views)
     torch.testing.assert_close(gathered_again, gathered)
+
+
+def test_a_group_that_fails_while_it_is_kept_is_not_computed_again():
+    def keep(group, items):
+        raise torch.OutOfMemoryError("out of memory")
+
+    computed = []
+    with pytest.raises(torch.OutOfMemoryError):
+        in_groups(4, 2, computed.append, keep)
+    assert computed == [range(2)]
+
+
+def test_groups_are_halved_until_they_fit():
+    def squares(group):
+        if len(group) > 3:
+            raise MemoryError
+        return torch.tensor([i * i for i in group])
+
+    assert concatenated(8, squares).tolist() == [i * i for i in range(8)]
 
 
 def test_without_memory_for_one_tile_the_error_is_passed_on(blur):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from napari_dpdeblur.errors import FitError
 
@@ -21,6 +22,7 @@ class FitControl:
         self._running = threading.Event()
         self._running.set()
         self._cancelled = threading.Event()
+        self.waited_s = 0.0  # how long checks have held the fit
 
     def pause(self) -> None:
         """Hold the fit at its next check."""
@@ -47,6 +49,9 @@ class FitControl:
 
     def check(self) -> None:
         """Wait while paused; raise FitCancelled when cancelled."""
-        self._running.wait()
+        if not self._running.is_set():
+            begin = time.monotonic()
+            self._running.wait()
+            self.waited_s += time.monotonic() - begin
         if self._cancelled.is_set():
             raise FitCancelled("The fit was cancelled.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from napari_dpdeblur.optics import MultiplaneImage
 
 FloatArray = npt.NDArray[np.float32]
+MIN_FRACTION = 0.005  # before that, a remaining time would be a guess
 
 
 @dataclass(frozen=True)
@@ -63,24 +65,29 @@ class FitResult:
 class Clock:
     """Turns steps of stages into events with fraction, elapsed and remaining time.
 
-    ``shares`` are the parts of the whole that the stages take, in their order.
+    ``shares`` are the parts of the whole that the stages take, in their order; ``waited_s`` tells
+    how long the fit has been paused.
     """
 
-    def __init__(self, shares: dict[str, float]) -> None:
+    def __init__(
+        self, shares: dict[str, float], waited_s: Callable[[], float] = lambda: 0.0
+    ) -> None:
         self._shares = {stage: share / sum(shares.values()) for stage, share in shares.items()}
+        self._waited_s = waited_s
         self._start = time.monotonic()
         self.timings_s: dict[str, float] = {}
-        self._stage_start = self._start
+        self._stage_start_s = 0.0
+        self._first: tuple[float, float] | None = None
 
     def elapsed_s(self) -> float:
-        """Seconds since the fit began."""
-        return time.monotonic() - self._start
+        """Seconds of work since the fit began."""
+        return time.monotonic() - self._start - self._waited_s()
 
     def end_stage(self, stage: str) -> None:
         """Keep the time that a stage took."""
-        now = time.monotonic()
-        self.timings_s[stage] = self.timings_s.get(stage, 0.0) + now - self._stage_start
-        self._stage_start = now
+        now = self.elapsed_s()
+        self.timings_s[stage] = self.timings_s.get(stage, 0.0) + now - self._stage_start_s
+        self._stage_start_s = now
 
     def event(self, stage: str, step: int, total: int, **content: Any) -> FitEvent:
         """The event of a step, counted from 1."""
@@ -88,5 +95,12 @@ class Clock:
         before = sum(self._shares[name] for name in stages[: stages.index(stage)])
         fraction = min(before + self._shares[stage] * step / max(total, 1), 1.0)
         elapsed = self.elapsed_s()
-        remaining = elapsed * (1 - fraction) / fraction if fraction > 0.02 else None
+        remaining = self._remaining_s(elapsed, fraction)
         return FitEvent(stage, step, total, fraction, elapsed, remaining, **content)
+
+    def _remaining_s(self, elapsed_s: float, fraction: float) -> float | None:
+        """Counted from the first step, so that what an earlier run has done is no speed."""
+        if self._first is None:
+            self._first = elapsed_s, fraction
+        since_s, done = elapsed_s - self._first[0], fraction - self._first[1]
+        return since_s * (1 - fraction) / done if done > MIN_FRACTION else None

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from napari_dpdeblur.fit.filters import box_mean
 from napari_dpdeblur.optics import KernelGrid, TileLayout, TileWindows
+from napari_dpdeblur.optics.memory import concatenated, in_groups
 
 WHITENING = 5e-3  # C = sigma^2 |Phi|^2 of Eq. 4
 BLEND_PX = 8
@@ -51,21 +52,51 @@ def collect_evidence(
     grids = [kernels.scaled(float(scale), pixel_pitch) for scale in scales]
     reach = max(max(grid.size_px) for grid in grids) // 2 + BLEND_PX
     windows = TileWindows.of(layout, (reach, reach), BLEND_PX, views)
-    left, right = (torch.fft.rfft2(windows.gather(view)) for view in views)
+    spectra = _spectra(views, windows)
     cost = views.new_empty(len(grids), *views.shape[-2:])
     for grid, out in zip(grids, cost, strict=True):
-        spectrum = grid.spectrum(windows.fft_px)
-        power = spectrum.abs().square().sum(1)
-        cross = spectrum[:, 1:] * left - spectrum[:, :1] * right
-        whitened = torch.fft.irfft2(cross / (power + WHITENING).sqrt()[:, None], s=windows.fft_px)
-        residual = torch.zeros_like(views[0])
-        windows.scatter(whitened, residual)
+        residual, noise_share = _whitened(spectra, windows, grid, views[0])
         # A difference in brightness (vignetting that is left) says nothing about defocus.
         residual -= box_mean(box_mean(residual, HIGH_PASS_PX), HIGH_PASS_PX)
         torch.sum(box_mean(residual.square(), AGGREGATION_PX), 0, out=out)
         if correct_bias:
             # White noise keeps this share of its power in R_d; without the division small blur
             # costs more than it should.
-            out /= (power / (power + WHITENING)).mean()
+            out /= noise_share
         yield
     return Evidence(cost, scales, views.mean((0, 1)))
+
+
+def _spectra(views: Tensor, windows: TileWindows) -> Tensor:
+    """Transforms (V, P, C, n, m // 2 + 1) of the windows of the views."""
+    padded = [windows.pad(view) for view in views]
+
+    def transformed(tiles: range) -> Tensor:
+        part = windows.restricted(tiles)
+        return torch.stack([torch.fft.rfft2(part.cut(view)) for view in padded])
+
+    return concatenated(len(windows.tiles), transformed, dim=1)
+
+
+def _whitened(
+    spectra: Tensor, windows: TileWindows, grid: KernelGrid, like: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The whitened residual R_d (C, H, W), and the share of its power that white noise keeps."""
+    residual = torch.zeros_like(like)
+    noise_shares: list[Tensor] = []
+
+    def whitened(tiles: range) -> tuple[Tensor, Tensor]:
+        spectrum = grid.select(tiles, len(tiles), 1).spectrum(windows.fft_px)
+        left, right = spectra[:, tiles.start : tiles.stop]
+        power = spectrum.abs().square().sum(1)
+        cross = spectrum[:, 1:] * left - spectrum[:, :1] * right
+        white = cross / (power + WHITENING).sqrt()[:, None]
+        return torch.fft.irfft2(white, s=windows.fft_px), (power / (power + WHITENING)).mean((1, 2))
+
+    def add(tiles: range, computed: tuple[Tensor, Tensor]) -> None:
+        windows.restricted(tiles).scatter(computed[0], residual)
+        noise_shares.append(computed[1])
+
+    count = len(windows.tiles)
+    in_groups(count, count, whitened, add)
+    return residual, torch.cat(noise_shares).mean()

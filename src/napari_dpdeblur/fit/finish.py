@@ -39,6 +39,7 @@ def signature(
         "version": __version__,
         "capture": [hashlib.sha256(capture.raw.tobytes()).hexdigest(), str(capture.raw.dtype)],
         "levels": [capture.black, capture.white, capture.encoding],
+        "pixels": [capture.pixel_aspect, capture.row_upsampling, capture.orientation],
         "calibration": calibration.content_hash(),
         "settings": settings.model_dump(exclude={"device", "threads"}),
         "crop": crop,
@@ -59,6 +60,7 @@ def finished(
     image, defocus_map = solution.image, solution.defocus_map
     if settings.guided_filter:
         smooth = GuidedFilter(solution.image.mean(0), GUIDED_RADIUS_PX, GUIDED_EPSILON)
+        check()
         defocus_map = smooth(defocus_map)
     all_in_focus = _enlarged(problem, image, check)
     if settings.smooth_image:

@@ -61,8 +61,8 @@ class LossTerms:
         for name, value in values.items():
             if not math.isfinite(value):
                 raise FitError(
-                    f"The loss term '{name}' became {value}; check the capture for NaN and use a "
-                    "smaller learning rate."
+                    f"The loss term '{name}' became {value}; check the capture for NaN, and the "
+                    "weights if you changed them."
                 )
         return {"total": math.fsum(values.values()), **values}
 

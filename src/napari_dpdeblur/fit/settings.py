@@ -94,8 +94,11 @@ class FitSettings(SettingsModel):
         return self
 
     def changed(self, **values: Any) -> FitSettings:
-        """A checked copy with other values; None leaves a value as it is."""
+        """A checked copy with other values; None leaves a value as it is, and so do the weights
+        that are not named."""
         given = {name: value for name, value in values.items() if value is not None}
+        if isinstance(given.get("weights"), dict):
+            given["weights"] = {**self.weights.model_dump(), **given["weights"]}
         return FitSettings.of({**self.model_dump(), **given})
 
     def to_yaml(self) -> str:

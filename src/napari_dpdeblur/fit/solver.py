@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import cv2
 import torch
 
 from napari_dpdeblur.errors import FitError
@@ -64,19 +66,35 @@ def fit(
     if device.type == "cpu":
         require_memory(memory_of(capture, calibration, settings, crop), capture.name)
     try:
-        with _threads(settings.threads):
-            problem = pose_problem(capture, calibration, settings, device, crop, control.check)
-            name = signature(capture, calibration, settings, crop)
-            state = checkpoint.load(name, device) if checkpoint else FitState()
-            clock = Clock(SHARES[settings.preset])
-            job = Job(problem, settings, clock, control, name, checkpoint, state)
-            search = yield from stages.search_defocus(job, capture.name)
-            solution = yield from SOLVERS[settings.preset](job, search)
-            return finished(job, solution, capture, calibration, crop)
-    except (RuntimeError, MemoryError) as error:
-        raise _as_fit_error(error, device) from error
+        return (yield from _fit(capture, calibration, settings, device, crop, control, checkpoint))
+    except Exception as error:
+        traceback.clear_frames(error.__traceback__)  # they hold the tensors of the fit
+        if isinstance(error, RuntimeError | MemoryError):
+            raise _as_fit_error(error, device) from error
+        raise
     finally:
         release_memory(device)
+
+
+def _fit(
+    capture: DualPixelCapture,
+    calibration: Calibration,
+    settings: FitSettings,
+    device: torch.device,
+    crop: Crop | None,
+    control: FitControl,
+    checkpoint: Checkpoint | None,
+) -> Generator[FitEvent, None, FitResult]:
+    """The fit itself; when it ends, nothing holds its tensors any more."""
+    with _threads(settings.threads):
+        problem = pose_problem(capture, calibration, settings, device, crop, control.check)
+        name = signature(capture, calibration, settings, crop)
+        state = checkpoint.load(name, device) if checkpoint else FitState()
+        clock = Clock(SHARES[settings.preset], lambda: control.waited_s)
+        job = Job(problem, settings, clock, control, name, checkpoint, state)
+        search = yield from stages.search_defocus(job, capture.name)
+        solution = yield from SOLVERS[settings.preset](job, search)
+        return finished(job, solution, capture, calibration, crop)
 
 
 def run_fit(
@@ -93,22 +111,24 @@ def run_fit(
 
 @contextmanager
 def _threads(threads: int | None) -> Generator[None, None, None]:
-    """Limit torch's threads for the duration of a fit."""
-    before = torch.get_num_threads()
+    """Limit the threads of torch, and those of OpenCV to as many, for the duration of a fit."""
+    before, before_opencv = torch.get_num_threads(), cv2.getNumThreads()
     if threads:
         torch.set_num_threads(threads)
+    cv2.setNumThreads(torch.get_num_threads())
     try:
         yield
     finally:
         torch.set_num_threads(before)
+        cv2.setNumThreads(before_opencv)
 
 
 def _as_fit_error(error: BaseException, device: torch.device) -> FitError:
     """Torch raises RuntimeErrors, which the threads of a window swallow."""
     if is_out_of_memory(error):
+        other = "" if device.type == "cpu" else ", or choose the device cpu"
         return FitError(
-            f"The fit ran out of memory on {device.type}; fit a crop, use fewer layers or choose "
-            "the device cpu."
+            f"The fit ran out of memory on {device.type}; fit a crop or use fewer layers{other}."
         )
     reason = (str(error) or type(error).__name__).splitlines()[0]
     return FitError(f"The fit failed on {device.type}: {reason}")

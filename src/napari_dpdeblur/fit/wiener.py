@@ -12,7 +12,8 @@ from torch import Tensor
 from napari_dpdeblur.fit.filters import box_mean, largest_around, total_variation_filter
 from napari_dpdeblur.fit.layers import picture_behind, weights_of_layers
 from napari_dpdeblur.fit.problem import FitProblem
-from napari_dpdeblur.optics import KernelGrid, TileWindows
+from napari_dpdeblur.optics import TileWindows
+from napari_dpdeblur.optics.memory import in_groups
 
 NOISE_TO_SIGNAL = 1e-2
 SMALLEST_FLOOR = 1e-6  # against a division by zero
@@ -136,15 +137,21 @@ def _deconvolved(
     out = torch.zeros_like(views[0])
     fft_height, fft_width = windows.fft_px
     count = min(max(PIXELS_AT_ONCE // (fft_height * fft_width), 1), TILES_AT_ONCE)
-    for start in range(0, len(windows.tiles), count):
-        part = windows.restricted(windows.tiles[start : start + count])
-        tiles = grid.kernels[start : start + count]
-        spectrum = KernelGrid(tiles, len(tiles), 1).spectrum(part.fft_px)
+
+    def sharpened(tiles: range) -> Tensor:
+        part = windows.restricted(tiles)
+        spectrum = grid.select(tiles, len(tiles), 1).spectrum(part.fft_px)
         left, right = (torch.fft.rfft2(part.cut(view)) for view in padded)
         mean = None if padded_expected is None else torch.fft.rfft2(part.cut(padded_expected))
         sharp = _two_view_wiener(left, right, spectrum, noise_to_signal, mean)
-        part.scatter(torch.fft.irfft2(sharp, s=part.fft_px), out)
+        window: Tensor = torch.fft.irfft2(sharp, s=part.fft_px)
+        return window
+
+    def add(tiles: range, sharp: Tensor) -> None:
+        windows.restricted(tiles).scatter(sharp, out)
         check()
+
+    in_groups(len(windows.tiles), count, sharpened, add)
     return out
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.optics.kernels import KernelGrid
-from napari_dpdeblur.optics.memory import is_out_of_memory
+from napari_dpdeblur.optics.memory import in_groups
 from napari_dpdeblur.optics.tiles import BlendedAxis, TileLayout, TileWindows
 
 # How many values the FFT windows of one group of tiles may have. On a CPU they should stay in the
@@ -124,11 +124,16 @@ class _LayerBlur:
             return
         padded = self.windows.pad(layer)
 
-        def blur(part: _LayerBlur) -> None:
+        def blurred(tiles: range) -> Tensor:
+            part = self._of(tiles)
             product = torch.fft.rfft2(part.windows.cut(padded))[:, None] * part.spectrum[:, :, None]
-            part.windows.scatter(torch.fft.irfft2(product, s=part.windows.fft_px), out)
+            windows: Tensor = torch.fft.irfft2(product, s=part.windows.fft_px)
+            return windows
 
-        self._in_groups(layer, blur)
+        def add(tiles: range, windows: Tensor) -> None:
+            self.windows.restricted(tiles).scatter(windows, out)
+
+        in_groups(len(self.windows.tiles), self._group_size(layer), blurred, add)
 
     def add_adjoint(self, view: Tensor, out: Tensor) -> None:
         """Add the correlation of views (V, C, H, W) to the layer ``out`` (C, H, W)."""
@@ -136,35 +141,27 @@ class _LayerBlur:
             return
         padded = self.windows.empty(view)
 
-        def correlate(part: _LayerBlur) -> None:
+        def correlated(tiles: range) -> Tensor:
+            part = self._of(tiles)
             placed = torch.fft.rfft2(part.windows.scatter_adjoint(view))
             gathered = placed.mul_(part.spectrum[:, :, None].conj()).sum(1)
-            windows = torch.fft.irfft2(gathered, s=part.windows.fft_px)
-            part.windows.cut_adjoint(windows, padded)
+            windows: Tensor = torch.fft.irfft2(gathered, s=part.windows.fft_px)
+            return windows
 
-        self._in_groups(out, correlate)
+        def add(tiles: range, windows: Tensor) -> None:
+            self.windows.restricted(tiles).cut_adjoint(windows, padded)
+
+        in_groups(len(self.windows.tiles), self._group_size(out), correlated, add)
         out += self.windows.fold(padded)
 
-    def _in_groups(self, layer: Tensor, work: Callable[[_LayerBlur], None]) -> None:
-        """Do the work for groups of tiles whose windows of a layer (C, H, W) are not large.
+    def _of(self, tiles: range) -> _LayerBlur:
+        return _LayerBlur(self.spectrum[tiles.start : tiles.stop], self.windows.restricted(tiles))
 
-        When memory runs out all the same, the groups are made smaller, down to single tiles.
-        """
+    def _group_size(self, layer: Tensor) -> int:
+        """How many tiles to take at once, so that their windows of a layer are not large."""
         height, width = self.windows.fft_px
         window = height * width * layer.shape[0] * self.spectrum.shape[1]
-        size = max(GROUP_VALUES["cpu" if layer.device.type == "cpu" else "other"] // window, 1)
-        start, tiles = 0, len(self.windows.tiles)
-        while start < tiles:
-            kept = range(start, min(start + size, tiles))
-            part = _LayerBlur(self.spectrum[start : start + size], self.windows.restricted(kept))
-            try:
-                work(part)
-            except (RuntimeError, MemoryError) as error:
-                if len(kept) == 1 or not is_out_of_memory(error):
-                    raise
-                size = len(kept) // 2
-            else:
-                start += len(kept)
+        return max(GROUP_VALUES["cpu" if layer.device.type == "cpu" else "other"] // window, 1)
 
 
 _Operator = Callable[[Tensor], Tensor]

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.optics.kernel_check import check_kernels
+from napari_dpdeblur.optics.memory import concatenated
 
 # Rows and columns at the rim of a rescaled kernel that hold less than this share of its mass, in
 # every tile and view, are cropped: they cost FFT area and change nothing that can be seen.
@@ -97,12 +98,16 @@ class KernelGrid:
     def spectrum(self, fft_px: tuple[int, int]) -> Tensor:
         """Fourier transforms with the kernels' centre at the origin: (P, V, n, m // 2 + 1)."""
         height, width = self.size_px
-        placed = self.kernels.new_zeros(*self.kernels.shape[:2], *fft_px)
-        placed[..., :height, :width] = self.kernels
-        transform: Tensor = torch.fft.rfft2(
-            placed.roll((-(height // 2), -(width // 2)), dims=(-2, -1))
-        )
-        return transform
+
+        def transformed(tiles: range) -> Tensor:
+            kernels = self.kernels[tiles.start : tiles.stop]
+            placed = kernels.new_zeros(*kernels.shape[:2], *fft_px)
+            placed[..., :height, :width] = kernels
+            centred = placed.roll((-(height // 2), -(width // 2)), dims=(-2, -1))
+            transform: Tensor = torch.fft.rfft2(centred)
+            return transform
+
+        return concatenated(len(self.kernels), transformed)
 
     def _centroids(self, across: int) -> Tensor:
         """Centroid along the axis that is left when ``across`` is summed out: (P, V)."""

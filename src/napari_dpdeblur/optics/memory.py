@@ -1,8 +1,14 @@
-"""How running out of memory looks on different devices."""
+"""Running out of memory: how it looks on different devices, and how to go on with less."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import torch
+from torch import Tensor
+
+Computed = TypeVar("Computed")
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -13,3 +19,34 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and (
         "out of memory" in text or "can't allocate memory" in text
     )
+
+
+def in_groups(
+    total: int,
+    size: int,
+    compute: Callable[[range], Computed],
+    keep: Callable[[range, Computed], None],
+) -> None:
+    """Compute items in groups of ``size``; when memory runs out, in smaller ones, down to one.
+
+    A group is kept only when all of it is computed, so that no item counts twice.
+    """
+    start = 0
+    while start < total:
+        group = range(start, min(start + size, total))
+        try:
+            computed = compute(group)
+        except (RuntimeError, MemoryError) as error:
+            if len(group) == 1 or not is_out_of_memory(error):
+                raise
+            size = len(group) // 2
+        else:
+            keep(group, computed)
+            start = group.stop
+
+
+def concatenated(total: int, compute: Callable[[range], Tensor], dim: int = 0) -> Tensor:
+    """All items along an axis, computed at once or, when memory runs out, in groups."""
+    parts: list[Tensor] = []
+    in_groups(total, total, compute, lambda group, part: parts.append(part))
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim)
