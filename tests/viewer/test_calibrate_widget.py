@@ -14,6 +14,7 @@ import pytest
 from napari.utils.notifications import notification_manager
 from qtpy.QtCore import QMimeData, QPointF, Qt, QUrl
 from qtpy.QtGui import QDropEvent
+from qtpy.QtWidgets import QFileDialog
 from resting import assert_rests
 
 from napari_dpdeblur.calibration import load_calibration, save_calibration
@@ -253,6 +254,20 @@ def test_a_full_disk(bench, calibration, tmp_path):
     assert "cannot be written" in bench.messages[-1]
     assert list(tmp_path.iterdir()) == []
     assert bench.widget.save_button.isEnabled()
+
+
+def test_a_name_without_suffix_replaces_no_file(bench, calibration, tmp_path, monkeypatch):
+    earlier = tmp_path / "phone.dpcal"
+    earlier.write_bytes(b"earlier")
+    bench.widget.calibration = calibration
+    given = str(tmp_path / "phone"), ""
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: given)
+    bench.widget.choose_and_save()
+    assert "phone.dpcal exists already and is not overwritten" in bench.messages[-1]
+    assert earlier.read_bytes() == b"earlier"
+    bench.widget.save(earlier)  # a dialog has asked about this name
+    bench.until(lambda: any("is saved in" in text for text in bench.messages))
+    assert load_calibration(earlier).content_hash() == calibration.content_hash()
 
 
 def test_the_target_is_shown_and_kept(bench, viewer, qtbot):

@@ -608,11 +608,15 @@ def test_buttons_ask_for_a_name(
     """The dialog is the system's; what it gives is written."""
     from qtpy.QtWidgets import QFileDialog
 
-    answers = [(str(tmp_path / "picture"), "PNG, 16 bit (*.png)"), ("", "")]
+    without_suffix = str(tmp_path / "picture"), "PNG, 16 bit (*.png)"
+    answers = [without_suffix, without_suffix, ("", "")]
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: answers.pop(0))
     with qtbot.waitSignal(widget.export.saved, timeout=PATIENCE_MS):
         widget.export.view.click()
     assert (tmp_path / "picture.png").stat().st_size > 100
+    with qtbot.waitSignal(widget.export.failed, timeout=PATIENCE_MS) as signal:
+        widget.export.view.click()
+    assert "picture.png exists already and is not overwritten" in signal.args[0]
     widget.export.stack.click()
     assert not widget.export._worker.is_busy
 

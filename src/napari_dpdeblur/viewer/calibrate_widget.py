@@ -10,7 +10,7 @@ from napari.utils.notifications import show_error, show_info, show_warning
 from qtpy.QtWidgets import QFileDialog
 
 from napari_dpdeblur.calibration import Calibration, save_calibration
-from napari_dpdeblur.errors import DpDeblurError, SettingsError
+from napari_dpdeblur.errors import DpDeblurError, ResultError, SettingsError
 from napari_dpdeblur.jobs import calibration_job
 from napari_dpdeblur.jobs.messages import Job, Progress
 from napari_dpdeblur.viewer import find, state
@@ -25,6 +25,7 @@ from napari_dpdeblur.viewer.calibration_layers import (
 from napari_dpdeblur.viewer.later import later
 from napari_dpdeblur.viewer.layers import LayerData
 from napari_dpdeblur.viewer.piecewise import Piecewise, warm_up_layers
+from napari_dpdeblur.viewer.save_name import with_suffix
 from napari_dpdeblur.viewer.show import put_steps
 from napari_dpdeblur.viewer.worker_panel import duration_text
 
@@ -72,12 +73,15 @@ class CalibrateWidget(CalibrateControls):
         self._start(calibration_job.FETCH, None, title, None)
 
     def save(self, path: Path) -> None:
-        """Save the calibration, in the background."""
+        """Save the calibration, in the background; a file of just this name is replaced."""
         if self.calibration is None:
             show_warning("There is no calibration to save: make or load one first.")
             return
-        if path.suffix != SUFFIX:
-            path = path.with_name(path.name + SUFFIX)
+        try:
+            path = path if path.suffix.lower() == SUFFIX else with_suffix(path, SUFFIX)
+        except ResultError as error:
+            show_error(str(error))
+            return
         writer = create_worker(_written, self.calibration, path)
         writer.returned.connect(lambda problem: self._tell_saved(path, problem))
         self.save_button.setEnabled(False)

@@ -26,6 +26,7 @@ from napari_dpdeblur.results.refocus import Refocuser, Shot, Superseded, preview
 from napari_dpdeblur.viewer.inspect_thread import LatestWorker, Superseder
 from napari_dpdeblur.viewer.movie import refuse_existing, write_focus_stack, write_movie
 from napari_dpdeblur.viewer.refocus_view import Engines
+from napari_dpdeblur.viewer.save_name import with_suffix
 
 PICTURES = "PNG, 16 bit (*.png);;TIFF, 16 bit (*.tif *.tiff)"
 STACKS = "TIFF stack, linear (*.tif *.tiff)"
@@ -146,12 +147,9 @@ class ExportSection(QGroupBox):
         path, chosen = QFileDialog.getSaveFileName(self, f"Save {what}", name, patterns)
         if not path:
             return
-        if not Path(path).suffix:  # some dialogs leave it to us
-            path += chosen.split("*")[1].rstrip(") ")
-            if Path(path).exists():  # the dialog asked about another name
-                self._on_failed(None, f"{path} exists already and is not overwritten.")
-                return
         try:
+            if not Path(path).suffix:  # some dialogs leave it to us
+                path = str(with_suffix(Path(path), chosen.split("*")[1].rstrip(") ")))
             save(path, True)  # the dialog has asked before it gave an existing name
         except ResultError as error:
             self._on_failed(None, str(error))
