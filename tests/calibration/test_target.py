@@ -104,6 +104,20 @@ def test_an_impossible_screen():
         pitch_for_screen(1920, 1080, 0, 45)
 
 
+@pytest.mark.parametrize("name", ["white.png", "target.json"])
+def test_a_target_replaces_an_earlier_one_and_nothing_else(name, tmp_path):
+    (tmp_path / name).write_bytes(b"mine")
+    target = Target.for_screen(400, 300, 30.0)
+    with pytest.raises(CalibrationError, match=f"holds {name} already, which are not overwritten"):
+        write_target(target, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_bytes() == b"mine"
+    (tmp_path / name).unlink()
+    write_target(Target.for_screen(500, 300, 30.0), tmp_path)
+    write_target(target, tmp_path)
+    assert load_target(tmp_path / "target.json").screen_px == (400, 300)
+
+
 def test_written_target_holds_frames_of_native_size_and_a_page_with_them(tmp_path):
     target = Target.for_screen(400, 300, 30.0)
     assert write_target(target, tmp_path) == list(TARGET_FILES)

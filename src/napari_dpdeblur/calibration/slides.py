@@ -8,7 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from napari_dpdeblur.calibration.target import TARGET_FILE, Target, save_target
+from napari_dpdeblur.calibration.target import TARGET_FILE, Target, load_target, save_target
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.files import write_atomically
 
@@ -74,7 +74,11 @@ def frame_pictures(target: Target) -> dict[str, np.ndarray]:
 
 
 def write_target(target: Target, folder: Path) -> list[str]:
-    """Write the three frames, the web page and `target.json`; returns the names of the files."""
+    """Write the three frames, the web page and `target.json`; returns the names of the files.
+
+    A target that was written into the folder before is replaced, files of another kind are not.
+    """
+    _check_folder(folder)
     encoded = {name: _png(picture) for name, picture in frame_pictures(target).items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -85,6 +89,24 @@ def write_target(target: Target, folder: Path) -> list[str]:
         raise CalibrationError(f"{folder} cannot be written: {error.strerror or error}.") from error
     save_target(target, folder / TARGET_FILE)
     return list(TARGET_FILES)
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder in which pictures or pages of somebody else have our names."""
+    found = [name for name in TARGET_FILES if (folder / name).exists()]
+    if found and not (len(found) == len(TARGET_FILES) and _is_target(folder / TARGET_FILE)):
+        raise CalibrationError(
+            f"{folder} holds {', '.join(found)} already, which are not overwritten; "
+            "choose another folder."
+        )
+
+
+def _is_target(path: Path) -> bool:
+    try:
+        load_target(path)
+    except CalibrationError:
+        return False
+    return True
 
 
 def web_page(target: Target, encoded: dict[str, bytes]) -> str:
