@@ -59,6 +59,21 @@ def test_an_earlier_calibration_is_not_overwritten(folder, result, failure):
     assert result.read_bytes() == before
 
 
+def test_the_picture_is_checked_before_the_run(folder, tmp_path, failure):
+    picture = tmp_path / "holiday.png"
+    picture.write_bytes(b"holiday")
+    output = tmp_path / "new.dpcal"
+    message = failure(*arguments(folder, output), "--picture", str(picture))
+    assert "holiday.png already exists and is not overwritten" in message
+    assert picture.read_bytes() == b"holiday"
+    message = failure(*arguments(folder, output), "--picture", str(tmp_path / "no" / "a.png"))
+    assert "a.png cannot be written" in message
+    assert not output.exists()
+    given = ["--picture", str(picture), "--overwrite", "--kernel-size", "23"]
+    assert main([*arguments(folder, output), *given]) == 0
+    assert cv2.imread(str(picture)).std() > 10
+
+
 def test_show_prints_the_verdict_and_writes_the_picture(result, tmp_path, capsys):
     picture = tmp_path / "picture.png"
     assert main(["calibrate", "show", str(result), "--picture", str(picture)]) == 0

@@ -106,11 +106,8 @@ def run_calibration(arguments: argparse.Namespace) -> None:
     from napari_dpdeblur.calibration.run import Camera, Captures, calibrate
     from napari_dpdeblur.calibration.target import load_target
 
-    if arguments.output.exists() and not arguments.overwrite:
-        raise CalibrationError(
-            f"{arguments.output} already exists and is not overwritten; choose another name or "
-            "give --overwrite."
-        )
+    for path in filter(None, (arguments.output, arguments.picture)):
+        _check_output(path, arguments.overwrite)
     settings = _settings(arguments)
     target = load_target(arguments.target)
     groups = [open_all(getattr(arguments, name), arguments) for name in GROUPS]
@@ -121,6 +118,20 @@ def run_calibration(arguments: argparse.Namespace) -> None:
     if arguments.picture is not None:
         write_picture(calibration, arguments.picture)
     _print_verdict(calibration.verdict, str(arguments.output), arguments.json)
+
+
+def _check_output(path: Path, overwrite: bool) -> None:
+    """Say no before the long run rather than after it."""
+    if path.exists() and not overwrite:
+        raise CalibrationError(
+            f"{path} already exists and is not overwritten; choose another name or give "
+            "--overwrite."
+        )
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise CalibrationError(
+            f"{path} cannot be written: it is a folder, or its folder does not exist; choose "
+            "another name."
+        )
 
 
 def _settings(arguments: argparse.Namespace) -> SolveSettings:
