@@ -1,9 +1,11 @@
 """How soon a fit can be cancelled: the longest time between two looks at its control.
 
-    python benchmarks/cancel.py [--size HEIGHT WIDTH] [--presets standard preview] [--json]
+    python benchmarks/cancel.py [--size HEIGHT WIDTH] [--presets standard preview paper] [--json]
 
 A synthetic capture is fitted once per preset. A fit ends at its next look at the control, so the
-longest gap is the longest that a user who presses Cancel may have to wait.
+longest gap is the longest that a user who presses Cancel may have to wait. `paper` makes a few of
+its steps only: they are all alike. The exit status is 1 when a gap is longer than a second, which
+holds on cores that nobody else uses.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from napari_dpdeblur.calibration.synthetic import Simulation, simulate
 from napari_dpdeblur.fit import FitControl, FitSettings, fit
 
 WARM_UP_SIZE = (96, 128)
+PAPER_STEPS = 3
+AT_MOST_S = 1.0
 
 
 class WatchedControl(FitControl):
@@ -41,7 +45,7 @@ class WatchedControl(FitControl):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the longest gap of each stage."""
+    """Print the longest gap of each stage; 1 if any is too long."""
     options = _parse(arguments)
     warm_up, simulation = simulate(*WARM_UP_SIZE), simulate(*options.size)
     found = {}
@@ -49,17 +53,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         longest_gaps(warm_up, preset)
         found[preset] = longest_gaps(simulation, preset)
         if not options.json:
-            gaps = ", ".join(f"{stage} {gap:.2f}" for stage, gap in found[preset].items())
-            print(f"{preset}: longest {max(found[preset].values()):.2f} s ({gaps})", flush=True)
+            print(f"{preset}: {_line(found[preset])}", flush=True)
     if options.json:
         print(json.dumps(found, indent=2))
-    return 0
+    return int(any(max(gaps.values()) > AT_MOST_S for gaps in found.values()))
+
+
+def _line(gaps: dict[str, float]) -> str:
+    each = ", ".join(f"{stage} {gap:.2f}" for stage, gap in gaps.items())
+    return f"longest {max(gaps.values()):.2f} s, at most {AT_MOST_S} ({each})"
 
 
 def longest_gaps(simulation: Simulation, preset: str) -> dict[str, float]:
     """Longest time in s between two checks, by the stage in which it began."""
     control = WatchedControl()
-    settings = FitSettings(preset=preset)
+    settings = FitSettings.of({"preset": preset, "steps": PAPER_STEPS})
     for event in fit(simulation.capture, simulation.calibration, settings, control=control):
         control.stage = event.stage
     control.stage = "end"
@@ -71,7 +79,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="How soon a fit can be cancelled.")
     parser.add_argument("--size", nargs=2, type=int, default=(1008, 1344), metavar=("H", "W"))
     parser.add_argument(
-        "--presets", nargs="+", default=["standard"], choices=["standard", "preview"]
+        "--presets", nargs="+", default=["standard"], choices=["standard", "preview", "paper"]
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     return parser.parse_args(arguments)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+import cancel
 import heartbeat
+import objective
 
 
 def beats(**changes: Any) -> dict[str, dict[str, Any]]:
@@ -41,3 +44,20 @@ class FailingWidget:
 def test_a_job_that_fails_is_not_done() -> None:
     with pytest.raises(SystemExit, match="the job failed: no memory"):
         heartbeat.measured(SimpleNamespace(layers=[]), FailingWidget(), None)
+
+
+@pytest.mark.parametrize(("gap_s", "status"), [(1.0, 0), (1.1, 1)])
+def test_a_cancelled_fit_that_lingers_is_a_miss(
+    gap_s: float, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cancel, "longest_gaps", lambda *_: {"image": gap_s, "end": 0.1})
+    assert cancel.main(["--size", "96", "128", "--presets", "paper"]) == status
+    assert f"paper: longest {gap_s:.2f} s, at most 1.0 (image" in capsys.readouterr().out
+
+
+def test_an_objective_that_rises_is_a_miss() -> None:
+    steady = np.linspace(2.0, 1.0, 400)
+    assert objective.falls(steady)
+    assert objective.falls(steady + 0.001 * (np.arange(400) % 2)), "it may jitter between steps"
+    assert not objective.falls(np.abs(steady - 1.4))
+    assert objective.falls(np.ones(100)), "too few steps"
