@@ -45,8 +45,8 @@ SETTINGS = (
     (
         FitSettings,
         "The fit",
-        "`napari_dpdeblur.fit.FitSettings`. *standard* and *paper* in brackets name the preset "
-        "that a setting belongs to; without it a setting belongs to all of them.",
+        "`napari_dpdeblur.fit.FitSettings`. Presets in brackets are those "
+        "that a setting belongs to; without them a setting belongs to all of them.",
     ),
     (
         Weights,
@@ -54,8 +54,8 @@ SETTINGS = (
         "The setting `weights` of the fit. The unit is that of [the paper's objective]"
         "(../explanation/multiplane_image.md#the-objective), which `paper` minimises. "
         "`standard` and `preview` take `alpha` and `intensity` relative to their defaults, only "
-        "ask whether `data` and `auxiliary` are 0, and have no entropy term. 0 switches a term "
-        "off.",
+        "ask whether `auxiliary` is 0 (`standard` also whether `data` is), and have no entropy "
+        "term. 0 switches a term off.",
     ),
     (
         SolveSettings,

@@ -45,7 +45,7 @@ def test_a_fit_writes_a_run_folder(
     output = tmp_path / "run"
     assert main(arguments_of(simulated, output)) == 0
     printed = capsys.readouterr()
-    assert f"folder       {output}\n" in printed.out
+    assert f"folder               {output}\n" in printed.out
     assert "image" in printed.err
     assert "100%" in printed.err
     assert sorted(path.name for path in output.iterdir()) == sorted(RUN_FILES)
@@ -203,6 +203,7 @@ def test_interrupted_by_the_keyboard(simulated: Path, tmp_path: Path) -> None:
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"Traceback" not in error
+    assert b"The same command with --resume goes on where it was." in error
     assert [path.name for path in tmp_path.iterdir()] == ["run.checkpoint"], "it can be resumed"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,14 +61,19 @@ def run(arguments: argparse.Namespace) -> None:
 
     calibration = load_calibration(arguments.calibration)
     checkpoint = Checkpoint(checkpoint_path(arguments.output), arguments.resume)
-    result = fit_with_bar(
-        capture,
-        calibration,
-        settings,
-        crop=arguments.crop,
-        checkpoint=checkpoint,
-        is_quiet=arguments.json,
-    )
+    try:
+        result = fit_with_bar(
+            capture,
+            calibration,
+            settings,
+            crop=arguments.crop,
+            checkpoint=checkpoint,
+            is_quiet=arguments.json,
+        )
+    except KeyboardInterrupt:
+        if checkpoint.path.exists():
+            print("The same command with --resume goes on where it was.", file=sys.stderr)
+        raise
     write_run(record_of(result), arguments.output, arguments.overwrite)
     checkpoint.remove()
     need_bytes = memory_of(capture, calibration, settings, arguments.crop)
@@ -78,7 +84,7 @@ def run(arguments: argparse.Namespace) -> None:
             "back_scale": float(result.defocus_scales[0]),
             "front_scale": float(result.defocus_scales[-1]),
             "elapsed_s": result.provenance["elapsed_s"],
-            "memory_gb": round(need_bytes / 1e9, 2),
+            "estimated_memory_gb": round(need_bytes / 1e9, 2),
         },
         arguments.json,
     )

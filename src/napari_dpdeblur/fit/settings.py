@@ -53,10 +53,15 @@ class FitSettings(SettingsModel):
     centre_kernels: bool = setting(
         True,
         NO_UNIT,
-        "Remove the offset that both views' kernels share, which would warp the image.",
+        "Remove the offset that both views' kernels share, which would warp the image "
+        "(standard, preview).",
     )
     blend_px: int = setting(
-        32, "px", "Width of the blending between tiles, in pixels; 0: none.", ge=0, le=512
+        32,
+        "px",
+        "Width of the blending between tiles of the renderer, in pixels; 0: none (standard).",
+        ge=0,
+        le=512,
     )
     image_rounds: int = setting(
         2, "rounds", "Re-weighting rounds of the image (standard).", ge=1, le=50
@@ -72,7 +77,8 @@ class FitSettings(SettingsModel):
         0.03,
         "intensity, at a mean of 0.5",
         "Intensity range of the bilateral filter that smooths the image at the end, "
-        "at a mean intensity of 0.5 (the paper: 0.05); 0: none.",
+        "at a mean intensity of 0.5; 0: none. The published results have 0.05, which the preset "
+        "paper takes only when it is asked to.",
         ge=0,
         le=1,
     )
