@@ -3,7 +3,8 @@
     python benchmarks/robustness_kill.py [--moments 200] [--seed 0] [--json]
 
 A small capture is fitted and saved by a child process, which is killed: in one half of the cases
-after a random time, in the other half right before a random operation on the disk. In every
+after a random time, in the other half right before a random operation on the disk. A child that
+was done before its moment came does not count; at most twice as many are started. In every
 second case an earlier result is being overwritten. Afterwards the run folder must be absent or
 complete, the fit must resume, and the result must equal that of a fit that nobody killed.
 """
@@ -24,6 +25,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # forked children have no threads
 import robustness_scene as scenes
 from napari_dpdeblur.results import RunRecord, read_run
 from robustness_scene import Scene
+
+MOST_TRIES = 2  # for each child that is to die
 
 
 @dataclass
@@ -135,8 +138,10 @@ def kill_many(moments: int, scratch: Path, seed: int) -> Outcome:
     scene = scenes.small_scene()
     reference = reference_of(scene, scratch)
     outcome = Outcome()
-    for number in range(moments):
-        kill_once(scene, reference, scratch, f"{seed} {number}", outcome)
+    while outcome.died < moments and outcome.moments < MOST_TRIES * moments:
+        kill_once(scene, reference, scratch, f"{seed} {outcome.moments}", outcome)
+    if outcome.died < moments:
+        outcome.broken.append(f"only {outcome.died} of {moments} children died by the signal")
     return outcome
 
 
