@@ -4,8 +4,8 @@
 
 A synthetic capture is fitted once per preset. A fit ends at its next look at the control, so the
 longest gap is the longest that a user who presses Cancel may have to wait. `paper` makes a few of
-its steps only: they are all alike. The exit status is 1 when a gap is longer than a second, which
-holds on cores that nobody else uses.
+its steps only: they are all alike. The exit status is 1 when a gap is longer than a second; that
+limit is meant for cores that nobody else uses.
 """
 
 from __future__ import annotations

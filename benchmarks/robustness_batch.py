@@ -2,8 +2,10 @@
 
     python benchmarks/robustness_batch.py [--captures 20] [--size 240 320] [--json]
 
-Captures are fitted with the preset `preview` and one thread for each worker. The workers are
-warm: both clusters have loaded torch before the clock starts.
+Captures are fitted with the preset `preview` and one thread for each worker, so that one worker
+uses one core and two workers two: what is measured is how little a batch adds, not what a second
+worker brings to a computer whose cores one worker could use. The workers are warm: both clusters
+have loaded torch before the clock starts.
 """
 
 from __future__ import annotations
@@ -76,9 +78,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         }
     ratio = times[2] / times[1]
     if options.json:
-        print(json.dumps({"one_s": times[1], "two_s": times[2], "ratio": ratio}))
+        print(json.dumps({"threads_each": 1, "one_s": times[1], "two_s": times[2], "ratio": ratio}))
     else:
-        print(f"one worker {times[1]:.1f} s, two workers {times[2]:.1f} s: {ratio:.0%}")
+        print(
+            f"with one thread each: one worker {times[1]:.1f} s, two workers {times[2]:.1f} s: "
+            f"{ratio:.0%}, at most {MAX_RATIO:.0%}"
+        )
     return int(ratio > MAX_RATIO)
 
 
