@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from napari_dpdeblur.calibration import Calibration, load_calibration, save_calibration
+from napari_dpdeblur.calibration.verdict import verdict_lines
 from napari_dpdeblur.errors import CalibrationError
 
 
@@ -53,6 +54,63 @@ def test_a_saved_calibration_comes_back_whole(calibration, saved):
     np.testing.assert_array_equal(loaded.kernels, calibration.kernels)
     np.testing.assert_array_equal(loaded.vignetting, calibration.vignetting)
     assert loaded.describe() == calibration.describe()
+
+
+CHECK = {"name": "noise", "value": 0.1, "grade": "bad", "meaning": "noise", "remedy": "More."}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "where"),
+    [
+        ({"grade": ["good"]}, "'grade'"),
+        ({"grade": "bad", "checks": "all"}, "'checks'"),
+        ({"grade": "bad", "checks": [CHECK, {"grade": "bad"}]}, "'checks.1.name'"),
+        ({"grade": "bad", "checks": [{**CHECK, "value": "much"}]}, "'checks.0.value'"),
+        ({"grade": "bad", "checks": [{**CHECK, "value": float("nan")}]}, "'checks.0.value'"),
+        ({"grade": "bad", "notes": [{}]}, "'notes.0'"),
+        ({"filled_tiles": [-1]}, "'filled_tiles.0'"),
+        ({"filled_tiles": [6]}, "names tile 6, but there are only 6"),
+    ],
+)
+def test_a_verdict_that_no_run_writes(saved, verdict, where):
+    rewrite(saved, {"header.json": changed_header(saved, verdict=verdict)})
+    with pytest.raises(CalibrationError, match=where) as caught:
+        load_calibration(saved)
+    assert str(caught.value).startswith(str(saved))
+
+
+@pytest.mark.parametrize("verdict", [None, {}, {"checks": [CHECK]}, {"grade": "bad", "new": 1}])
+def test_a_verdict_may_lack_entries_and_have_others(saved, verdict):
+    rewrite(saved, {"header.json": changed_header(saved, verdict=verdict)})
+    found = load_calibration(saved).verdict
+    assert found == verdict
+    assert verdict_lines(found or {})[0].startswith("verdict: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("discs", np.zeros((5, 3))),
+        ("discs", np.zeros(4)),
+        ("discs", np.full((5, 4), np.nan)),
+        ("discs", np.full((5, 4), 1e9)),
+        ("thumbnail", np.zeros((3, 4, 5))),
+        ("thumbnail", np.zeros((0, 4))),
+        ("thumbnail", np.zeros((4000, 1))),
+        ("thumbnail", np.full((3, 4), np.inf)),
+        ("residual", np.zeros((3, 4))),
+        ("residual", np.zeros((1, 3, 4))),
+    ],
+)
+def test_pictures_that_no_run_writes(saved, name, array):
+    rewrite(saved, {f"diagnostic_{name}.npy": npy(array.astype(np.float32))})
+    with pytest.raises(CalibrationError, match=f"The array '{name}' .* is not what a run writes"):
+        load_calibration(saved)
+
+
+def test_unknown_pictures_are_passed_over(saved):
+    rewrite(saved, {"diagnostic_later.npy": npy(np.full(3, np.nan, np.float32))})
+    assert load_calibration(saved).diagnostics["later"].shape == (3,)
 
 
 def test_a_calibration_without_vignetting_comes_back(calibration, tmp_path):

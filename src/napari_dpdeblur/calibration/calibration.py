@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 
 from napari_dpdeblur.calibration.dpcal import DIAGNOSTIC, Header, read_dpcal, write_dpcal
+from napari_dpdeblur.calibration.extras_check import check_diagnostics, check_verdict
 from napari_dpdeblur.calibration.published_folder import (
     PUBLISHED_COLS,
     PUBLISHED_FIELD,
@@ -90,6 +91,8 @@ class Calibration:
         if self.vignetting is not None:
             self._check_vignetting(self.vignetting)
             object.__setattr__(self, "vignetting", _frozen(self.vignetting))
+        check_verdict(self.verdict, self.rows * self.cols)
+        check_diagnostics(self.diagnostics, self.frame_shape)
 
     def __repr__(self) -> str:
         return (

@@ -204,13 +204,14 @@ def _relative(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def verdict_lines(verdict: dict[str, Any]) -> list[str]:
     """The verdict for people, one line per figure, remedies below."""
-    lines = [f"verdict: {verdict['grade']}"]
-    for check in verdict["checks"]:
+    checks = verdict.get("checks", [])
+    lines = [f"verdict: {verdict.get('grade', 'none')}"]
+    for check in checks:
         lines.append(
             f"  {check['grade']:<11}{check['name']:<24}{check['value']:<10g}{check['meaning']}"
         )
-    lines += [f"  {check['remedy']}" for check in verdict["checks"] if check["grade"] != GOOD]
-    if verdict["filled_tiles"]:
-        tiles = ", ".join(map(str, verdict["filled_tiles"]))
+    lines += [f"  {check['remedy']}" for check in checks if check["grade"] != GOOD]
+    if filled := verdict.get("filled_tiles"):
+        tiles = ", ".join(map(str, filled))
         lines.append(f"  Tiles filled from their neighbours: {tiles}.")
-    return lines + [f"  {note}" for note in verdict["notes"]]
+    return lines + [f"  {note}" for note in verdict.get("notes", [])]

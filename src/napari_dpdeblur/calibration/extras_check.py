@@ -1,0 +1,84 @@
+"""Check what a calibration holds besides numbers to compute with: its verdict and its pictures.
+
+They change no result, but what draws them trusts their form. Entries and arrays that this program
+does not know are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from napari_dpdeblur.errors import CalibrationError
+
+MAX_SIDE_PX = 4096
+MAX_ASPECT = 20
+MAX_DISCS = 100_000
+MAX_FRAMES_AWAY = 10  # of a disc from the frame
+
+
+class _Entries(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
+
+
+class _Check(_Entries):
+    name: str
+    value: float
+    grade: str
+    meaning: str
+    remedy: str
+
+
+class _Verdict(_Entries):
+    grade: str = ""
+    checks: list[_Check] = []
+    filled_tiles: list[Annotated[int, Field(ge=0)]] = []
+    notes: list[str] = []
+
+
+def check_verdict(verdict: dict[str, Any] | None, tiles: int) -> None:
+    """CalibrationError unless the entries that are shown are what a run writes."""
+    try:
+        known = _Verdict.model_validate(verdict or {})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise CalibrationError(
+            f"The verdict of the calibration has a wrong entry {where!r}: {first['msg']}."
+        ) from error
+    if max(known.filled_tiles, default=0) >= tiles:
+        raise CalibrationError(
+            f"The verdict of the calibration names tile {max(known.filled_tiles)}, but there are "
+            f"only {tiles}; the file is damaged."
+        )
+
+
+def check_diagnostics(arrays: Mapping[str, np.ndarray], frame_shape: tuple[int, int]) -> None:
+    """CalibrationError unless thumbnail, residual and discs can be drawn."""
+    reach_px = MAX_FRAMES_AWAY * max(frame_shape)
+    can_be_drawn: dict[str, Callable[[np.ndarray], bool]] = {
+        "thumbnail": lambda array: array.ndim == 2 and _is_picture(array),
+        "residual": lambda array: array.shape[:-2] == (2,) and _is_picture(array),
+        "discs": lambda array: _are_discs(array, reach_px),
+    }
+    for name, is_usable in can_be_drawn.items():
+        if name in arrays and not is_usable(np.asarray(arrays[name])):
+            raise CalibrationError(
+                f"The array {name!r} of the calibration, of shape {np.shape(arrays[name])}, is not "
+                "what a run writes; the file is damaged."
+            )
+
+
+def _is_picture(array: np.ndarray) -> bool:
+    shortest, longest = sorted(array.shape[-2:])
+    has_size = 0 < shortest <= longest <= min(MAX_SIDE_PX, MAX_ASPECT * shortest)
+    return has_size and bool(np.isfinite(array).all())
+
+
+def _are_discs(array: np.ndarray, reach_px: float) -> bool:
+    """Whether these are rows of x, y and two deviations, NaN excluded."""
+    has_shape = array.ndim == 2 and array.shape[1] == 4 and len(array) <= MAX_DISCS
+    return has_shape and bool((np.abs(array) <= reach_px).all())
