@@ -81,6 +81,37 @@ def test_another_yaml_file_is_refused(tmp_path: Path, text: str) -> None:
         read_provenance(tmp_path / "run.yaml")
 
 
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("crop: [a, b, c, d]", "crop.0"),
+        ("crop: ['1', '2', '3', '4']", "crop.0"),
+        ("crop: [1, 2, 3]", "crop"),
+        ("crop: [1, 2, 3, -4]", "crop.3"),
+        ("crop: everything", "crop"),
+        (f"crop: [1, 2, 3, {10**400}]", "crop.3"),
+        ("capture: phone", "capture"),
+        ("capture: {height_px: 1000000000, pixel_aspect: 'x'}", "capture.pixel_aspect"),
+        (f"calibration: {{field: {{top: {10**400}}}}}", "calibration.field.top"),
+        ("calibration: {field: {top: .nan}}", "calibration.field.top"),
+        ("calibration: {frame_shape: [1, 2, 3]}", "calibration.frame_shape"),
+        (f"placement: {{scale: [1, {10**400}]}}", "placement.scale.1"),
+        ("placement: 3", "placement"),
+        ("loss_history: 3", "loss_history"),
+    ],
+)
+def test_an_entry_that_no_fit_writes_is_refused(tmp_path: Path, text: str, where: str) -> None:
+    (tmp_path / "run.yaml").write_text(HEADER + text + "\n")
+    with pytest.raises(ResultError, match=rf"because its entry {where} is wrong \("):
+        read_provenance(tmp_path / "run.yaml")
+
+
+def test_entries_may_be_missing_empty_or_unknown(tmp_path: Path) -> None:
+    text = "crop: null\ncapture: {name: 3}\ncalibration: null\nplacement: {}\nmore: [x]\n"
+    (tmp_path / "run.yaml").write_text(HEADER + text)
+    assert read_provenance(tmp_path / "run.yaml")["more"] == ["x"]
+
+
 def test_a_later_format_asks_for_an_update(tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text("format: napari-dpdeblur run\nformat_version: 2\n")
     with pytest.raises(ResultError, match=r"format version 2 but this program reads version 1; up"):
