@@ -109,6 +109,7 @@ def test_a_system_error_in_the_job_is_no_lost_pipe(start, until):
     assert "No space left on device" in last.text
 
 
+@pytest.mark.skipif(os.name != "posix", reason="kills as only POSIX systems can")
 def test_a_killed_child_is_noticed(start, until):
     process = start("step_for_ever")
     until(process, Progress)

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+pytest.importorskip("resource", reason="limits memory as only POSIX systems can")
+
 import robustness_seeds as seeds
 from napari_dpdeblur.capture.image_file import parse_image_header
 from napari_dpdeblur.capture.pgm import read_pgm, write_pgm_pair

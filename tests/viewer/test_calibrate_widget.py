@@ -179,6 +179,7 @@ def test_cancel_is_quick_and_the_widget_runs_again(bench, shoot):
     bench.finish()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="kills as only POSIX systems can")
 def test_a_second_one_is_refused_pause_rests_and_a_killed_child_is_told(bench, shoot):
     """One after the other: each start of a calibration loads torch in a new process."""
     bench.choose(shoot, {**SOLVER, "iterations": 100_000})

@@ -94,6 +94,7 @@ def test_pause_rests(qtbot, worker):
         worker.resume()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="kills as only POSIX systems can")
 def test_a_killed_child_is_a_failure_and_the_next_job_runs(qtbot, worker):
     with qtbot.waitSignal(worker.progressed, timeout=PATIENCE_MS):
         worker.start(job("step_for_ever"))
