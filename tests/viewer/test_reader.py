@@ -12,8 +12,9 @@ from npe2 import PluginManager
 
 from napari_dpdeblur.calibration import save_calibration
 from napari_dpdeblur.errors import DpDeblurError
+from napari_dpdeblur.files import digest
 from napari_dpdeblur.results import write_run
-from napari_dpdeblur.viewer import find
+from napari_dpdeblur.viewer import find, reader
 from napari_dpdeblur.viewer.layers import info
 from napari_dpdeblur.viewer.reader import get_reader
 
@@ -50,6 +51,20 @@ def test_files_dropped_together_give_one_pair(viewer, capture_files):
     viewer.open(str(capture_files[0]), plugin=PLUGIN)
     assert len(viewer.layers) == 2
     assert len(find.captures(viewer)) == 1
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_view_that_was_deleted_comes_back(viewer_model, capture_files, side, monkeypatch):
+    monkeypatch.setattr(reader.napari, "current_viewer", lambda: viewer_model)
+    path = str(capture_files[0])
+    for data, options, _ in get_reader(path)(path):
+        viewer_model.add_image(data, **options)
+    viewer_model.layers.remove(f"scene {side}")
+    for data, options, _ in get_reader(path)(path):
+        viewer_model.add_image(data, **options)
+    assert {layer.name for layer in viewer_model.layers} == {"scene left", "scene right"}
+    assert list(find.captures(viewer_model)) == ["scene"]
+    assert get_reader(path)(path) == [(None,)]
 
 
 def test_pixels_of_both_views_reach_the_canvas(viewer, qtbot, capture_files):
@@ -94,6 +109,32 @@ def test_the_views_come_back_with_a_run_if_their_files_are_unchanged(
     assert names(get_reader(folder)(folder))[0] == "scene all-in-focus"
     record.provenance["capture"]["files"] = ["//server/share/a_left.pgm", "\\\\server\\b.pgm"]
     folder = str(write_run(record, tmp_path / "remote"))
+    assert len(get_reader(folder)(folder)) == 4
+
+
+def test_a_run_cannot_have_other_files_decoded(make_record, capture_files, tmp_path, monkeypatch):
+    def decode(*files):
+        raise AssertionError(f"{files} are decoded")
+
+    monkeypatch.setattr(reader, "open_capture", decode)
+    files = [str(path) for path in capture_files]
+    sums = [digest(path) for path in capture_files]
+    wrong = [
+        {"files": files, "sha256": ["0" * 64] * 2},
+        {"files": files, "sha256": []},
+        {"files": files * 2, "sha256": sums * 2},
+        {"files": [3, None], "sha256": sums},
+        {"files": 3, "sha256": sums},
+        {"files": [str(tmp_path)], "sha256": sums[:1]},
+    ]
+    for number, described in enumerate(wrong):
+        record = make_record()
+        record.provenance["capture"].update(described)
+        folder = str(write_run(record, tmp_path / f"run {number}"))
+        assert len(get_reader(folder)(folder)) == 4
+    monkeypatch.setattr(reader, "MAX_BYTES", 10)
+    record.provenance["capture"].update({"files": files, "sha256": sums})
+    folder = str(write_run(record, tmp_path / "large"))
     assert len(get_reader(folder)(folder)) == 4
 
 

@@ -20,11 +20,22 @@ from napari_dpdeblur.capture import (
     looks_like_capture,
     open_capture,
 )
+from napari_dpdeblur.capture.image_file import MAX_BYTES
 from napari_dpdeblur.errors import CaptureError, DpDeblurError
+from napari_dpdeblur.files import digest
 from napari_dpdeblur.results import RunRecord, read_run
 from napari_dpdeblur.viewer import find
 from napari_dpdeblur.viewer.calibration_layers import calibration_layers
-from napari_dpdeblur.viewer.layers import KEY, LayerData, capture_layers, hidden, info, run_layers
+from napari_dpdeblur.viewer.layers import (
+    KEY,
+    LEFT,
+    RIGHT,
+    LayerData,
+    capture_layers,
+    hidden,
+    info,
+    run_layers,
+)
 from napari_dpdeblur.viewer.show import watch
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -33,6 +44,7 @@ Reader = Callable[[Paths], list[Any]]
 RUN_FILE, MPI_FILE = "run.yaml", "mpi.tif"
 CALIBRATION_SUFFIX = ".dpcal"
 KERNEL_FILE = "blur_kernels_left.npy"
+MAX_FILES = 2  # of a capture
 NOTHING: list[Any] = [(None,)]  # napari's sign for "read, but there is no layer to add"
 
 
@@ -58,19 +70,22 @@ def _reader_of(path: Path) -> Reader | None:
 
 
 def read_pair(paths: Paths) -> list[Any]:
-    """Both views of a capture from either file or both.
+    """Both views of a capture from either file or both; of one that is open, what is missing.
 
     napari opens two files that were dropped together one by one: the second one adds nothing.
     """
     _watch_viewer()
     given = [str(path) for path in _as_list(paths)]
     capture = open_capture(*given)
-    earlier = _opened_from(capture)
-    if earlier is not None:
-        if set(given) & set(earlier):
+    views = _open_views(capture)
+    if set(views) == {LEFT, RIGHT}:
+        if any(set(given) & set(known.get("opened_from", [])) for known in views.values()):
             show_info(f"{capture.name} is open already.")
         return NOTHING
-    return [_opened(layer, given) for layer in capture_layers(capture)]
+    layers = capture_layers(capture)
+    for known in views.values():  # the view that was left has to belong to the same record
+        layers = capture_layers(known["capture"], known["group"])
+    return [_opened(layer, given) for layer in layers if _kind(layer) not in views]
 
 
 def read_calibration(paths: Paths) -> list[Any]:
@@ -135,17 +150,28 @@ def _read_result(folder: Path, with_capture: bool) -> list[LayerData]:
 
 
 def _original_capture(record: RunRecord) -> DualPixelCapture | None:
+    """The capture of a run, if its files are still what they were.
+
+    Whoever made the run could name any file of this computer: nothing is decoded before.
+    """
     described = record.provenance.get("capture")
     try:
-        files, sums = described["files"], described["sha256"]
-        # A shared run must not make anybody's computer talk to a file server.
-        is_local = all(not str(file).startswith(("\\\\", "//")) for file in files)
-        if not files or not is_local or not all(Path(file).is_file() for file in files):
+        files, sums = list(described["files"]), list(described["sha256"])
+        is_pair = 0 < len(files) == len(sums) <= MAX_FILES
+        if not is_pair or not all(map(_is_unchanged, files, sums)):
             return None
         capture = open_capture(*files)
-    except (DpDeblurError, KeyError, TypeError, ValueError, OSError):
+    except (DpDeblurError, AttributeError, KeyError, TypeError, ValueError, OSError):
         return None
-    return capture if list(capture.source.sha256) == list(sums) else None
+    return capture if list(capture.source.sha256) == sums else None
+
+
+def _is_unchanged(file: str, sha256: str) -> bool:
+    # A shared run must not make anybody's computer talk to a file server.
+    if file.startswith(("\\\\", "//")):
+        return False
+    path = Path(file)
+    return path.is_file() and path.stat().st_size <= MAX_BYTES and digest(path) == sha256
 
 
 def _calibration_name(calibration: Calibration, path: Path) -> str:
@@ -158,14 +184,20 @@ def _opened(layer: LayerData, given: list[str]) -> LayerData:
     return layer
 
 
-def _opened_from(capture: DualPixelCapture) -> list[str] | None:
-    """The paths that this capture was opened from before, if it is in the current viewer."""
+def _kind(layer: LayerData) -> str:
+    return str(layer[1]["metadata"][KEY]["kind"])
+
+
+def _open_views(capture: DualPixelCapture) -> dict[str, dict[str, Any]]:
+    """What is known about the views of this capture in the current viewer, by their kind."""
     viewer = napari.current_viewer()
+    views = {}
     for layer in [] if viewer is None else find.ours(viewer):
-        other = info(layer).get("capture")
-        if isinstance(other, DualPixelCapture) and other.source == capture.source:
-            return list(info(layer).get("opened_from", []))
-    return None
+        other, kind = info(layer).get("capture"), info(layer)["kind"]
+        is_same = isinstance(other, DualPixelCapture) and other.source == capture.source
+        if is_same and kind in (LEFT, RIGHT):
+            views[kind] = info(layer)
+    return views
 
 
 def _watch_viewer() -> None:
