@@ -3,9 +3,10 @@
     python benchmarks/robustness_disk.py [--trials 200] [--seed 0] [--json]
 
 On a file system of its own (a tmpfs of 4 MB, where mounting is allowed; else under a limit on the
-size of files) a child process writes a run, a checkpoint, a calibration or an index, or fits and
-saves; all but a random part of the space is taken. Either all goes well, or there is one sentence
-and everything that was there before is unchanged. With space again, the same work succeeds.
+size of files) a child process writes a run, a checkpoint, a calibration, an index, a picture for
+other programs (PNG, TIFF, GIF, focus stack), or fits and saves; all but a random part of the
+space is taken. Either all goes well, or there is one sentence and everything that was there before
+is unchanged. With space again, the same work succeeds.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # forked children have no threads of OpenMP
 
 import numpy as np
+import tifffile
 import torch
+from PIL import Image
 
 import robustness_scene as scenes
 import robustness_seeds as seeds
@@ -32,7 +35,8 @@ from napari_dpdeblur.batch.index import Index, read_index, write_index
 from napari_dpdeblur.calibration import load_calibration, save_calibration
 from napari_dpdeblur.fit import Checkpoint
 from napari_dpdeblur.fit.checkpoint import FitState
-from napari_dpdeblur.results import read_run
+from napari_dpdeblur.results import export, read_run
+from napari_dpdeblur.viewer import movie
 
 DISK_BYTES = 4_000_000
 LARGEST_BYTES = 300_000
@@ -72,6 +76,39 @@ def _load_state(disk: Path) -> None:
     Checkpoint(disk / "new.checkpoint", resume=True).load("here", torch.device("cpu"))
 
 
+def _exports() -> dict[str, Work]:
+    """What Inspect and napari's own Save write, without their windows."""
+    image = np.random.default_rng(0).random((3, 60, 80), np.float32)
+    frames = [np.uint8(255 * plane) for plane in image]
+    writers: dict[str, Callable[[Path], object]] = {
+        "picture.png": lambda path: export.write_picture(path, image),
+        "picture.tif": lambda path: export.write_picture(path, image),
+        "defocus.png": lambda path: export.write_defocus(path, image[0]),
+        "defocus.tif": lambda path: export.write_defocus(path, image[0]),
+        "layers.tif": lambda path: export.write_layer_stack(
+            path, image[:, None], image[:, None], np.linspace(1.2, 0.1, 3)
+        ),
+        "movie.gif": lambda path: movie.write_movie(path, frames, 5, overwrite=True),
+        "stack.tif": lambda path: movie.write_focus_stack(path, [(1.0, image)], overwrite=True),
+    }
+    return {name: _export(name, write) for name, write in writers.items()}
+
+
+def _export(name: str, write: Callable[[Path], object]) -> Work:
+    return Work(lambda disk: write(disk / name), lambda disk: _read_picture(disk / name))
+
+
+def _read_picture(path: Path) -> None:
+    """Every pixel of every page."""
+    if path.suffix == ".tif":
+        tifffile.imread(path)
+        return
+    with Image.open(path) as picture:
+        for frame in range(getattr(picture, "n_frames", 1)):
+            picture.seek(frame)
+            picture.load()
+
+
 def _works() -> dict[str, Work]:
     scene = scenes.small_scene("preview")
     calibration = scene.calibration
@@ -95,6 +132,7 @@ def _works() -> dict[str, Work]:
             lambda disk: scenes.fit_and_save(scene, disk / "new"),
             lambda disk: read_run(disk / "new"),
         ),
+        **_exports(),
     }
 
 
