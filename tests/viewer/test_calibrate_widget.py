@@ -26,6 +26,9 @@ from napari_dpdeblur.capture.synthetic_lens import synthetic_kernels
 from napari_dpdeblur.viewer import find, state
 from napari_dpdeblur.viewer.calibrate_verdict import COLORS, verdict_html
 from napari_dpdeblur.viewer.calibrate_widget import CalibrateWidget
+from napari_dpdeblur.viewer.calibration_layers import calibration_layers
+from napari_dpdeblur.viewer.fit_inputs import FitInputs
+from napari_dpdeblur.viewer.show import put_layers
 
 FRAME = (384, 480)
 PATIENCE_MS = 240_000
@@ -230,7 +233,11 @@ def test_the_published_calibration_in_one_click(bench, pixel4_data, monkeypatch,
     bench.widget.published_button.click()
     bench.finish()
     assert bench.widget.calibration.camera == "Google Pixel 4"
-    assert bench.viewer.layers["Google Pixel 4 kernels"].data.shape == (6 * 61, 8 * 61, 3)
+    kernels = bench.viewer.layers["Google Pixel 4 kernels"]
+    assert kernels.data.shape == (6 * 61, 8 * 61, 3)
+    path = kernels.metadata["dpdeblur"]["calibration_path"]
+    assert load_calibration(path).camera == "Google Pixel 4"
+    assert state.remembered("fit")["calibration"] == path
 
 
 def test_no_network_is_a_message(bench, monkeypatch, tmp_path):
@@ -269,6 +276,17 @@ def test_a_name_without_suffix_replaces_no_file(bench, calibration, tmp_path, mo
     bench.widget.save(earlier)  # a dialog has asked about this name
     bench.until(lambda: any("is saved in" in text for text in bench.messages))
     assert load_calibration(earlier).content_hash() == calibration.content_hash()
+
+
+def test_the_command_line_can_name_what_was_saved(bench, viewer, calibration, tmp_path):
+    put_layers(viewer, calibration_layers(calibration))
+    inputs = FitInputs(viewer, bench.widget)
+    assert inputs.calibration_path is None
+    bench.widget.calibration = calibration
+    bench.widget.save(tmp_path / "lens.dpcal")
+    bench.until(lambda: any("is saved in" in text for text in bench.messages))
+    assert inputs.calibration is calibration
+    assert inputs.calibration_path == tmp_path / "lens.dpcal"
 
 
 def test_the_target_is_shown_and_kept(bench, viewer, qtbot):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 import time
 
@@ -13,7 +14,7 @@ from qtpy.QtWidgets import QAbstractButton, QApplication, QComboBox, QSpinBox, Q
 from resting import assert_rests
 from superqt import QCollapsible
 
-from napari_dpdeblur.calibration import save_calibration
+from napari_dpdeblur.calibration import Field, save_calibration
 from napari_dpdeblur.fit import FitControl, FitSettings, run_fit
 from napari_dpdeblur.fit.device import available_devices
 from napari_dpdeblur.jobs.fit_job import FitRequest
@@ -258,6 +259,22 @@ def test_the_command_line_does_the_same(bench, capture_files, viewer):
     assert "fit.yaml" in bench.messages[-1]
     bench.widget.copy_yaml()
     assert FitSettings.from_yaml(QApplication.clipboard().text()) == QUICK
+
+
+def test_the_command_line_fits_the_same_region_with_a_file(bench, calibration, tmp_path):
+    from napari_dpdeblur.cli.main import build_parser
+
+    inner = dataclasses.replace(calibration, field=Field(8, 16, 80, 100))
+    save_calibration(inner, tmp_path / "lens.dpcal")
+    bench.widget.inputs.use_file(tmp_path / "lens.dpcal")
+    bench.widget.visible_only.setChecked(True)
+    bench.widget.visible_part = lambda: (20, 0, 40, 60)
+    bench.widget.copy_command()
+    words = shlex.split(QApplication.clipboard().text())
+    assert tuple(build_parser().parse_args(words[1:]).crop) == (12, 0, 40, 44)
+    (tmp_path / "lens.dpcal").unlink()
+    bench.widget.copy_command()
+    assert "does not exist" in bench.messages[-1]
 
 
 def test_only_devices_that_work_are_listed(bench):

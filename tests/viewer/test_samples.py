@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from napari.utils.notifications import notification_manager
 
+from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.viewer import find, samples
-from napari_dpdeblur.viewer.layers import TRUE_DEFOCUS, TRUE_IMAGE
+from napari_dpdeblur.viewer.calibration_layers import KERNELS
+from napari_dpdeblur.viewer.layers import TRUE_DEFOCUS, TRUE_IMAGE, info
 
 PLUGIN = "napari-dpdeblur"
 
@@ -52,6 +54,8 @@ def test_a_published_scene_arrives_in_the_background(viewer, qtbot, mirror):
     assert notice not in viewer.layers
     (lens,) = find.calibrations(viewer).values()
     assert lens.camera == "Google Pixel 4"
+    path = info(find.layer_of(viewer, "Google Pixel 4", KERNELS))["calibration_path"]
+    assert load_calibration(path).content_hash() == lens.content_hash()
     assert lens.prepare(find.captures(viewer)["005"]).shape == (2, 1, 1008, 1344)
     truth = find.layer_of(viewer, "005", TRUE_IMAGE)
     np.testing.assert_allclose(truth.extent.world, [[252, 336], [1259, 1679]])

@@ -68,6 +68,11 @@ def cache_folder() -> Path:
     return user_cache("pixel4")
 
 
+def calibration_folder() -> Path:
+    """The folder that holds the calibration when it was fetched."""
+    return cache_folder() / _CALIBRATION_FOLDER
+
+
 def _store(source: str) -> pooch.Pooch:
     # A local mirror never fails by chance, a network may.
     retries = 1 if _is_url(source) else 0

@@ -105,8 +105,8 @@ def read(path: Path, control: FitControl) -> Generator[Message, None, Calibratio
 
 def fetch_published(request: None, control: FitControl) -> Generator[Message, None, Calibration]:
     """Download the published Pixel 4 calibration once, then read it."""
-    from napari_dpdeblur.calibration.published import cache_folder, fetch_steps
+    from napari_dpdeblur.calibration.published import calibration_folder, fetch_steps
 
     for done, total, name in fetch_steps(scenes=[]):
         yield Progress(f"fetching {name}", done + 1, total, done / (total + 1))
-    return load_calibration(cache_folder() / "calibration")
+    return load_calibration(calibration_folder())

@@ -23,7 +23,7 @@ from napari_dpdeblur.viewer.calibration_layers import (
     target_layer,
 )
 from napari_dpdeblur.viewer.later import later
-from napari_dpdeblur.viewer.layers import LayerData
+from napari_dpdeblur.viewer.layers import KEY, LayerData, info
 from napari_dpdeblur.viewer.piecewise import Piecewise, warm_up_layers
 from napari_dpdeblur.viewer.save_name import with_suffix
 from napari_dpdeblur.viewer.show import put_steps
@@ -69,8 +69,10 @@ class CalibrateWidget(CalibrateControls):
 
     def fetch_published(self) -> None:
         """Download the published Pixel 4 calibration, in the background."""
+        from napari_dpdeblur.calibration.published import calibration_folder  # brings pooch
+
         title = "Fetching the published calibration"
-        self._start(calibration_job.FETCH, None, title, None)
+        self._start(calibration_job.FETCH, None, title, calibration_folder())
 
     def save(self, path: Path) -> None:
         """Save the calibration, in the background; a file of just this name is replaced."""
@@ -82,8 +84,9 @@ class CalibrateWidget(CalibrateControls):
         except ResultError as error:
             show_error(str(error))
             return
-        writer = create_worker(_written, self.calibration, path)
-        writer.returned.connect(lambda problem: self._tell_saved(path, problem))
+        saved = self.calibration
+        writer = create_worker(_written, saved, path)
+        writer.returned.connect(lambda problem: self._tell_saved(saved, path, problem))
         self.save_button.setEnabled(False)
         writer.start()
 
@@ -153,13 +156,21 @@ class CalibrateWidget(CalibrateControls):
     def _say_cancelled(self, seen: Progress | None) -> None:
         self.panel.say("Cancelled; what was found so far stays in the canvas.")
 
-    def _tell_saved(self, path: Path, problem: str | None) -> None:
+    def _tell_saved(self, saved: Calibration, path: Path, problem: str | None) -> None:
         self._enable_files(not self.panel.worker.is_running)
         if problem is not None:
             show_error(problem)
             return
         state.remember("fit", {"calibration": str(path)})
+        self._note_path(saved, path)
         show_info(f"The calibration is saved in {path}.")
+
+    def _note_path(self, calibration: Calibration, path: Path) -> None:
+        """Let the layers tell the file, so that a command line can name it."""
+        for layer in find.ours(self._viewer):
+            if info(layer).get("calibration") is calibration:
+                known = {**info(layer), "calibration_path": str(path)}
+                layer.metadata = {**layer.metadata, KEY: known}
 
 
 def _written(calibration: Calibration, path: Path) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 from napari.utils.notifications import show_error, show_info, show_warning
 from qtpy.QtWidgets import QApplication, QCheckBox, QVBoxLayout, QWidget
 
+from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.errors import DpDeblurError, SettingsError
 from napari_dpdeblur.fit.settings import FitSettings
 from napari_dpdeblur.jobs import fit_job
@@ -149,8 +150,10 @@ class FitControls(JobControls):
 
     def _crop(self) -> fit_job.Box | None:
         region, calibration = self.region(), self.inputs.calibration
-        if region is None or calibration is None or isinstance(calibration, Path):
+        if region is None or calibration is None:
             return None
+        if isinstance(calibration, Path):  # where its field lies is only known when it is read
+            calibration = load_calibration(calibration)
         return fit_job.crop_of(region, self.inputs.capture, calibration)
 
     def _restore(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import napari
@@ -13,7 +14,12 @@ from napari.utils.notifications import show_error
 from PIL import Image, ImageDraw, ImageFont
 
 from napari_dpdeblur.calibration import Calibration, load_calibration
-from napari_dpdeblur.calibration.published import SCENES, cache_folder, fetch_steps
+from napari_dpdeblur.calibration.published import (
+    SCENES,
+    cache_folder,
+    calibration_folder,
+    fetch_steps,
+)
 from napari_dpdeblur.calibration.synthetic import synthetic_calibration
 from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.capture.synthetic import exposed_capture, synthetic_scene
@@ -142,22 +148,22 @@ def _read_scene(scene: str) -> list[LayerData]:
     )
 
     folder = cache_folder()
-    lens = load_calibration(folder)
+    lens = load_calibration(calibration_folder())
     capture = open_capture(folder / f"{scene}_left.png")
     area = lens.field
     placed = placement((1.0, 1.0), (float(area.top), float(area.left)))
     truth = load_defocus(defocus_path(folder, scene))
     return [
-        *_kernels(lens, lens.camera),
+        *_kernels(lens, lens.camera, calibration_folder()),
         hidden(defocus_layer(truth.defocus, scene, placed, kind=TRUE_DEFOCUS)),
         hidden(picture_layer(load_sharp(sharp_path(folder, scene)), scene, TRUE_IMAGE, placed)),
         *capture_layers(capture),
     ]
 
 
-def _kernels(lens: Calibration, group: str) -> list[LayerData]:
+def _kernels(lens: Calibration, group: str, path: Path | None = None) -> list[LayerData]:
     """The calibration by its kernels alone, hidden: each further layer takes napari a moment."""
-    layers = calibration_layers(lens, group)
+    layers = calibration_layers(lens, group, path)
     return [hidden(layer) for layer in layers if layer[1]["metadata"][KEY]["kind"] == KERNELS]
 
 
