@@ -17,6 +17,7 @@ import tifffile
 from PIL import Image
 
 from napari_dpdeblur.calibration import Calibration
+from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results import RunRecord
 
 pytest.importorskip("napari")
@@ -26,6 +27,7 @@ from qtpy.QtWidgets import QAbstractButton, QAbstractSlider, QComboBox, QDoubleS
 from napari_dpdeblur.viewer.inspect_stage import camera_of
 from napari_dpdeblur.viewer.inspect_widget import InspectWidget
 from napari_dpdeblur.viewer.layers import info, linear_image, run_layers
+from napari_dpdeblur.viewer.movie import write_movie
 from napari_dpdeblur.viewer.show import put_layers
 
 HEIGHT, WIDTH = 96, 128
@@ -600,6 +602,23 @@ def test_wrong_names_and_cancel(
     qtbot.waitUntil(lambda: not widget.export._worker.is_busy, timeout=PATIENCE_MS)
     assert list(tmp_path.iterdir()) == []
     assert widget.export.view.isEnabled()
+
+
+def test_a_movie_on_a_full_disk(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    random = np.random.default_rng(0)
+    frames = random.integers(0, 255, (20, HEIGHT, WIDTH), np.uint8)
+    earlier = tmp_path / "movie.mp4"
+    earlier.write_bytes(b"earlier")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        with pytest.raises(ResultError, match=r"Only 0 of 20 pictures of the movie could be"):
+            write_movie(earlier, frames, 12.0, overwrite=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [path.name for path in tmp_path.iterdir()] == ["movie.mp4"]
+    assert earlier.read_bytes() == b"earlier"
 
 
 def test_buttons_ask_for_a_name(

@@ -93,7 +93,7 @@ def _write_gif(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
 
 
 def _write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
-    writer = None
+    writer, count = None, 0
     try:
         for frame in frames:
             bgr = _even(frame)
@@ -101,9 +101,24 @@ def _write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
                 size = (bgr.shape[1], bgr.shape[0])
                 writer = _open_writer(path, fps, size)
             writer.write(bgr)
+            count += 1
     finally:
         if writer is not None:
             writer.release()
+    _check_mp4(path, count)
+
+
+def _check_mp4(path: Path, count: int) -> None:
+    """Read the movie again: OpenCV tells nobody when the disk is full."""
+    movie, found = cv2.VideoCapture(str(path)), 0
+    while movie.grab():
+        found += 1
+    movie.release()
+    if found != count:
+        raise ResultError(
+            f"Only {found} of {count} pictures of the movie could be written to {path.parent}; "
+            "free space there or choose another place."
+        )
 
 
 def _open_writer(path: Path, fps: float, size: tuple[int, int]) -> cv2.VideoWriter:
