@@ -276,11 +276,14 @@ def test_a_worker_without_the_package_is_named(
 
 
 def test_other_reasons_without_a_report(client: Any) -> None:
-    failed = client.submit(int, "one")
+    def not_unpacked() -> None:
+        raise RuntimeError("Error during deserialization.\nThis frequently")
+
+    failed = client.submit(not_unpacked)
     failed.exception()
     assert _reason(failed, "a") == (
-        "a was not fitted, for dask failed: ValueError: invalid literal for int() with base 10: "
-        "'one'"
+        "a was not fitted, for dask failed: RuntimeError: Error during deserialization. This "
+        "frequently"
     )
     cancelled = client.submit(time.sleep, 1)
     client.cancel([cancelled])

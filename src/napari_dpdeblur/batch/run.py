@@ -94,7 +94,8 @@ def _reason(future: Any, name: str) -> str:
             f"{name} was not fitted, for a worker lacks a package ({error}); install "
             "napari-dpdeblur and what it needs where the workers run."
         )
-    return f"{name} was not fitted, for dask failed: {type(error).__name__}: {error}"
+    words = " ".join(str(error).split())  # dask writes paragraphs
+    return f"{name} was not fitted, for dask failed: {type(error).__name__}: {words}"
 
 
 def _task(plan: Plan, entry: Entry, threads: int | None) -> Task:
