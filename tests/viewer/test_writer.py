@@ -118,6 +118,17 @@ def test_a_defocus_map_as_values_and_as_colours(saved_model, tmp_path):
         assert picture.text["Description"] == "defocus scale, viridis from 0.1 to 1.4"
 
 
+def test_a_defocus_map_is_saved_in_the_colours_of_its_layer(saved_model, tmp_path):
+    defocus = layer(saved_model, DEFOCUS_MAP)
+    defocus.colormap = "gray"
+    save(defocus, tmp_path / "map.png", "defocus")
+    with Image.open(tmp_path / "map.png") as picture:
+        assert picture.text["Description"] == "defocus scale, gray from 0.1 to 1.4"
+        pixels = np.asarray(picture).astype(float)
+    expected = 255 * np.clip((defocus.data - 0.1) / 1.3, 0, 1)
+    np.testing.assert_allclose(pixels, np.repeat(expected[..., None], 3, -1), atol=1.01)
+
+
 def test_a_multiplane_image_as_pages(saved_model, tmp_path):
     save(layer(saved_model, MPI), tmp_path / "layers.tif", "mpi")
     color, _, scales = read_mpi(tmp_path / "layers.tif")

@@ -72,13 +72,17 @@ def write_picture(path: Path, image: FloatArray, white: float | None = None) -> 
 
 
 def write_defocus(
-    path: Path, defocus_map: FloatArray, limits: tuple[float, float] | None = None
+    path: Path,
+    defocus_map: FloatArray,
+    limits: tuple[float, float] | None = None,
+    colors: tuple[str, npt.NDArray[np.uint8]] | None = None,
 ) -> Path:
-    """Write a defocus map (H, W): TIFF keeps the values (float32), PNG shows them in viridis.
+    """Write a defocus map (H, W): TIFF keeps the values (float32), PNG shows them in colours.
 
     ``limits`` are the defocus scales of the first and the last colour; the PNG says them in its
-    text, because the colours alone do not.
+    text, because the colours alone do not. ``colors``: name and palette (256, 3); None: viridis.
     """
+    name, palette = colors or ("viridis", None)
     values = np.asarray(defocus_map, np.float32)
     lowest, highest = limits or (float(np.nanmin(values)), float(np.nanmax(values)))
 
@@ -88,8 +92,8 @@ def write_defocus(
     def write_png(target: Path) -> None:
         text = PngImagePlugin.PngInfo()
         text.add_text("Software", SOFTWARE)
-        text.add_text("Description", f"defocus scale, viridis from {lowest:.6g} to {highest:.6g}")
-        picture = Image.fromarray(defocus_colors(values, lowest, highest))
+        text.add_text("Description", f"defocus scale, {name} from {lowest:.6g} to {highest:.6g}")
+        picture = Image.fromarray(defocus_colors(values, lowest, highest, palette))
         picture.save(target, format="PNG", pnginfo=text)
 
     return _write(path, {PNG: write_png, **dict.fromkeys(TIFFS, write_tiff)}, "the defocus map")

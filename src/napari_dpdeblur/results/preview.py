@@ -38,11 +38,19 @@ def white_point(image: FloatArray) -> float:
     return float(np.percentile(np.nan_to_num(image), WHITE_PERCENTILE))
 
 
-def defocus_colors(defocus_map: FloatArray, lowest: float, highest: float) -> Picture:
-    """Defocus (H, W) in the perceptually even colours of viridis, bytes (H, W, 3)."""
+def defocus_colors(
+    defocus_map: FloatArray, lowest: float, highest: float, palette: Picture | None = None
+) -> Picture:
+    """Defocus (H, W) in the perceptually even colours of viridis, bytes (H, W, 3).
+
+    ``palette`` (256, 3): other colours, bytes.
+    """
     span = max(highest - lowest, 1e-12)
     unit = np.clip((np.nan_to_num(defocus_map) - lowest) / span, 0.0, 1.0)
-    colored = cv2.applyColorMap(np.round(255 * unit).astype(np.uint8), cv2.COLORMAP_VIRIDIS)
+    index = np.round(255 * unit).astype(np.uint8)
+    if palette is not None:
+        return np.asarray(palette[index], np.uint8)
+    colored = cv2.applyColorMap(index, cv2.COLORMAP_VIRIDIS)
     return np.asarray(colored[..., ::-1], dtype=np.uint8)
 
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from napari.utils.colormaps import ensure_colormap
 
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results import export
@@ -58,8 +59,16 @@ def write_layer(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
         return [str(export.write_layer_stack(Path(path), *arrays))]
     if "unit" in known:
         limits = tuple(float(limit) for limit in attributes["contrast_limits"])
-        return [str(export.write_defocus(Path(path), np.asarray(data), limits))]
+        colors = _palette(attributes["colormap"])
+        return [str(export.write_defocus(Path(path), np.asarray(data), limits, colors))]
     return [str(_write_picture(path, layer, attributes))]
+
+
+def _palette(colormap: Any) -> tuple[str, np.ndarray]:
+    """Name and 256 colours of a colormap, as napari passes it on: a dict or its name."""
+    known = ensure_colormap(colormap)
+    colors = known.map(np.linspace(0.0, 1.0, 256, dtype=np.float32))
+    return str(known.name), np.round(255 * colors[:, :3]).astype(np.uint8)
 
 
 def _write_picture(path: str, layer: Any, attributes: dict[str, Any]) -> Path:
