@@ -17,7 +17,6 @@ def test_an_empty_viewer_and_layers_of_others(viewer_model):
     assert find.captures(viewer_model) == {}
     assert find.calibrations(viewer_model) == {}
     assert find.runs(viewer_model) == {}
-    assert find.selected_group(viewer_model) is None
 
 
 def test_everything_is_found_by_name(viewer_model, scene_capture, calibration, make_record):
@@ -42,21 +41,3 @@ def test_an_incomplete_result_is_not_listed(viewer_model, make_record):
     put_layers(viewer_model, run_layers(make_record()))
     viewer_model.layers.remove(find.layer_of(viewer_model, "scene", MPI))
     assert find.runs(viewer_model) == {}
-
-
-def test_the_active_layer_chooses_the_group(viewer_model, scene_capture, calibration):
-    put_layers(viewer_model, capture_layers(scene_capture))
-    lens = put_layers(viewer_model, calibration_layers(calibration, "lens"))
-    viewer_model.layers.selection.active = lens[0]
-    assert find.selected_group(viewer_model) == "lens"
-    viewer_model.layers.selection.clear()
-    assert find.selected_group(viewer_model) is None
-
-
-def test_changes_are_reported(viewer_model, scene_capture):
-    seen = []
-    find.on_change(viewer_model, lambda: seen.append(len(viewer_model.layers)))
-    put_layers(viewer_model, capture_layers(scene_capture))
-    viewer_model.layers.clear()
-    assert seen[:2] == [1, 2]
-    assert seen[-1] == 0

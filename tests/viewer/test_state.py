@@ -23,8 +23,6 @@ def test_sections_and_names_are_kept_apart():
     state.remember("fit", {"layers": 10})
     assert state.remembered("fit") == {"preset": "preview", "layers": 10}
     assert state.remembered("inspect") == {"aperture": 1.5}
-    state.forget()
-    assert state.remembered("fit") == {}
 
 
 def test_values_that_do_not_fit_are_left_out():

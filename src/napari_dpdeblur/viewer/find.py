@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from napari_dpdeblur.calibration import Calibration
@@ -66,22 +66,6 @@ def layer_of(viewer: Any, group: str, kind: str) -> Any | None:
     """The topmost layer of this kind in a group, or None."""
     matching = [layer for layer in members(viewer, group) if info(layer)["kind"] == kind]
     return matching[-1] if matching else None
-
-
-def selected_group(viewer: Any) -> str | None:
-    """The group of the active layer, else the only group there is, else None."""
-    active = viewer.layers.selection.active
-    if active is not None and "group" in info(active):
-        return str(info(active)["group"])
-    known = groups(viewer)
-    return known[0] if len(known) == 1 else None
-
-
-def on_change(viewer: Any, callback: Callable[[], None]) -> None:
-    """Call back whenever layers come or go; the callback takes no argument."""
-    events = viewer.layers.events
-    for event in (events.inserted, events.removed):
-        event.connect(lambda _=None: callback())
 
 
 def _records(

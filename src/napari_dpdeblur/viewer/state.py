@@ -59,12 +59,6 @@ def remember(section: str, values: Mapping[str, Any]) -> None:
         _write_later(state_file(), content)
 
 
-def forget() -> None:
-    """Go back to the defaults of everything."""
-    flush()
-    state_file().unlink(missing_ok=True)
-
-
 def flush() -> None:
     """Wait until everything is on the disk; at the end of the program that happens by itself."""
     _writer.submit(lambda: None).result()
