@@ -79,6 +79,13 @@ def test_a_verdict_that_no_run_writes(saved, verdict, where):
     assert str(caught.value).startswith(str(saved))
 
 
+def test_a_frame_larger_than_any_number(saved):
+    header = changed_header(saved, frame_shape=[10**400, 10**400])
+    rewrite(saved, {"header.json": header, "vignetting.npy": None})
+    with pytest.raises(CalibrationError, match="has more than 100000 px on a side"):
+        load_calibration(saved)
+
+
 @pytest.mark.parametrize("verdict", [None, {}, {"checks": [CHECK]}, {"grade": "bad", "new": 1}])
 def test_a_verdict_may_lack_entries_and_have_others(saved, verdict):
     rewrite(saved, {"header.json": changed_header(saved, verdict=verdict)})

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 VIGNETTING_BOX_PX = 101
 ASPECT_TOLERANCE = 1e-3
+MAX_FRAME_PX = 100_000
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,11 @@ class Calibration:
 
     def _check_geometry(self) -> None:
         area, (height, width) = self.field, self.frame_shape
+        if max(height, width) > MAX_FRAME_PX:
+            raise CalibrationError(
+                f"The frame of this calibration has more than {MAX_FRAME_PX} px on a side; the "
+                "file is damaged."
+            )
         inside = area.top >= 0 and area.left >= 0
         inside &= area.top + area.height <= height and area.left + area.width <= width
         if not inside or not 0 < self.rows <= area.height or not 0 < self.cols <= area.width:
