@@ -4,7 +4,7 @@
 
 On a file system of its own (a tmpfs of 4 MB, where mounting is allowed; else under a limit on the
 size of files) a child process writes a run, a checkpoint, a calibration, an index, a picture for
-other programs (PNG, TIFF, GIF, focus stack), or fits and saves; all but a random part of the
+other programs (PNG, TIFF, movie, focus stack), or fits and saves; all but a random part of the
 space is taken. Either all goes well, or there is one sentence and everything that was there before
 is unchanged. With space again, the same work succeeds.
 """
@@ -24,6 +24,7 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # forked children have no threads of OpenMP
 
+import cv2
 import numpy as np
 import tifffile
 import torch
@@ -40,6 +41,7 @@ from napari_dpdeblur.viewer import movie
 
 DISK_BYTES = 4_000_000
 LARGEST_BYTES = 300_000
+FRAMES = 3  # of a movie; the same array is a picture with three colours
 
 
 @dataclass
@@ -78,7 +80,7 @@ def _load_state(disk: Path) -> None:
 
 def _exports() -> dict[str, Work]:
     """What Inspect and napari's own Save write, without their windows."""
-    image = np.random.default_rng(0).random((3, 60, 80), np.float32)
+    image = np.random.default_rng(0).random((FRAMES, 60, 80), np.float32)
     frames = [np.uint8(255 * plane) for plane in image]
     writers: dict[str, Callable[[Path], object]] = {
         "picture.png": lambda path: export.write_picture(path, image),
@@ -89,6 +91,7 @@ def _exports() -> dict[str, Work]:
             path, image[:, None], image[:, None], np.linspace(1.2, 0.1, 3)
         ),
         "movie.gif": lambda path: movie.write_movie(path, frames, 5, overwrite=True),
+        "movie.mp4": lambda path: movie.write_movie(path, frames, 5, overwrite=True),
         "stack.tif": lambda path: movie.write_focus_stack(path, [(1.0, image)], overwrite=True),
     }
     return {name: _export(name, write) for name, write in writers.items()}
@@ -99,9 +102,13 @@ def _export(name: str, write: Callable[[Path], object]) -> Work:
 
 
 def _read_picture(path: Path) -> None:
-    """Every pixel of every page."""
+    """Every pixel of every page; a whole video is known by its number of frames."""
     if path.suffix == ".tif":
         tifffile.imread(path)
+        return
+    if path.suffix == ".mp4":
+        if cv2.VideoCapture(str(path)).get(cv2.CAP_PROP_FRAME_COUNT) != FRAMES:
+            raise SystemExit(f"{path.name} was written without all its frames")
         return
     with Image.open(path) as picture:
         for frame in range(getattr(picture, "n_frames", 1)):
