@@ -188,7 +188,7 @@ def test_a_fit_without_memory_ends_with_the_remedy(start, until):
     size = psutil.Process(process.pid).memory_info().vms
     resource.prlimit(process.pid, resource.RLIMIT_AS, (size, size))
     assert until(process)[-1] == Failed(
-        "The fit ran out of memory on cpu; fit a crop, use fewer layers or choose the device cpu."
+        "The fit ran out of memory on cpu; fit a crop or use fewer layers."
     )
 
 
