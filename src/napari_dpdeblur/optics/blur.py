@@ -53,7 +53,10 @@ class TiledBlur:
         like = layer_kernels[0].kernels
         rows = BlendedAxis.of(layout.row_edges, blend_px, like)
         cols = BlendedAxis.of(layout.col_edges, blend_px, like)
-        self._layers = [_LayerBlur.of(grid, rows, cols) for grid in layer_kernels]
+        self._layers: list[_LayerBlur] = []
+        for grid in layer_kernels:
+            self._layers.append(_LayerBlur.of(grid, rows, cols))
+            between_layers()
 
     def __len__(self) -> int:
         return len(self._layers)

@@ -18,7 +18,15 @@ from napari_dpdeblur.results.provenance_check import wrong_entry
 FORMAT = "napari-dpdeblur run"
 FORMAT_VERSION = 1
 MAX_BYTES = 64_000_000
-PACKAGES = ("napari-dpdeblur", "torch", "numpy", "scipy", "scikit-image", "tifffile")
+PACKAGES = (
+    "napari-dpdeblur",
+    "torch",
+    "numpy",
+    "scipy",
+    "scikit-image",
+    "opencv-python-headless",
+    "tifffile",
+)
 
 
 def software_versions() -> dict[str, str]:
