@@ -21,7 +21,7 @@ class Objective:
     hand: every layer is blurred once and nothing is kept that the gradient does not need.
     ``bias`` (L,) is left out of the objective when it is None; terms of weight 0 are skipped.
     The farthest layer is opaque: its alpha counts as 1 whatever is given. ``check`` is called
-    between strips of rows, so that a long computation can be interrupted.
+    between strips of rows and layers, so that a long computation can be interrupted.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class Objective:
         self.weights = weights or LossWeights.published(len(blur))
         scale = normalising_scale(views) if intensity_scale is None else intensity_scale
         self.intensity_scale = scale
+        self._check = check
         self._photometric = Photometric(
             views,
             blur,
@@ -56,6 +57,7 @@ class Objective:
         for gradient, value in ((color_gradient, color), (alpha_gradient, alpha)):
             for slope, layer in zip(gradient, value, strict=True):
                 slope.mul_(layer).mul_(1 - layer)
+                self._check()
         return terms, color_gradient, alpha_gradient
 
     @torch.no_grad()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -48,7 +48,9 @@ class Adam:
         return cls(logits, torch.zeros_like(logits), torch.zeros_like(logits))
 
     @torch.no_grad()
-    def descend(self, gradient: Tensor, rate: float, step: int) -> None:
+    def descend(
+        self, gradient: Tensor, rate: float, step: int, check: Callable[[], None] = lambda: None
+    ) -> None:
         """One step, counted from 0, layer by layer to stay within the cache."""
         first, second = MOMENT_DECAYS
         rate /= 1 - first ** (step + 1)
@@ -58,6 +60,7 @@ class Adam:
             mean.mul_(first).add_(slope, alpha=1 - first)
             square.mul_(second).addcmul_(slope, slope, value=1 - second)
             logits.addcdiv_(mean, square.sqrt().mul_(correction).add_(STEP_FLOOR), value=-rate)
+            check()
 
 
 @dataclass
@@ -94,17 +97,23 @@ def _start_noise(like: Tensor) -> Tensor:
     return uniform.mul_(START_NOISE * math.sqrt(12)).reshape(like.shape)
 
 
-def descend(objective: Objective, state: PaperState, schedule: Schedule) -> Iterator[LossTerms]:
+def descend(
+    objective: Objective,
+    state: PaperState,
+    schedule: Schedule,
+    check: Callable[[], None] = lambda: None,
+) -> Iterator[LossTerms]:
     """Run the schedule from ``state``, which each step changes; yield the terms before each step.
 
-    Stop whenever you like: calling it again with the same state goes on where it was.
+    Stop whenever you like: calling it again with the same state goes on where it was. A ``check``
+    that raises ends it within a step, and with it the use of the state.
     """
     while state.step < schedule.steps:
         terms, color_gradient, alpha_gradient = objective.loss_and_gradient(
             state.color.logits, state.alpha.logits
         )
         rate = schedule.rate(state.step)
-        state.color.descend(color_gradient, rate, state.step)
-        state.alpha.descend(alpha_gradient, rate, state.step)
+        state.color.descend(color_gradient, rate, state.step, check)
+        state.alpha.descend(alpha_gradient, rate, state.step, check)
         state.step += 1
         yield terms

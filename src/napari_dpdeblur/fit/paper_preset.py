@@ -40,13 +40,13 @@ def optimised(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, Solu
         bias = bias_correction(kernels, mean_intensity=float(views.mean()))
     objective = Objective(
         views,
-        TiledBlur(kernels, problem.layout, blend_px=0, between_layers=job.control.check),
+        TiledBlur(kernels, problem.layout, blend_px=0, check=job.control.check),
         loss_weights(settings.weights, settings.layers),
         bias,
         check=job.control.check,
     )
     state = _start(job, views)
-    for terms in descend(objective, state, Schedule(settings.steps)):
+    for terms in descend(objective, state, Schedule(settings.steps), job.control.check):
         shown = state.step % SHOW_EVERY == 0 or state.step == settings.steps
         mpi = MultiplaneImage(*state.layers(), scales) if shown else None
         yield job.event(

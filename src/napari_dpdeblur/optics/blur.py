@@ -20,7 +20,7 @@ GROUP_VALUES = {"cpu": 2**20, "other": 2**27}
 
 
 def _nothing() -> None:
-    """The default for ``between_layers``."""
+    """The default for ``check``."""
 
 
 class TiledBlur:
@@ -31,7 +31,7 @@ class TiledBlur:
     blended linearly across a band of ``blend_px`` around the tile borders, which removes the
     seams. A linear operator with :meth:`adjoint`; differentiable.
 
-    ``between_layers`` is called after each layer, so that a long blur can be interrupted.
+    ``check`` is called after each group of tiles, so that a long blur can be interrupted.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class TiledBlur:
         layer_kernels: Sequence[KernelGrid],
         layout: TileLayout,
         blend_px: int = 32,
-        between_layers: Callable[[], None] = _nothing,
+        check: Callable[[], None] = _nothing,
     ) -> None:
         for grid in layer_kernels:
             if (grid.rows, grid.cols) != (layout.rows, layout.cols):
@@ -49,14 +49,14 @@ class TiledBlur:
                 )
         self.layout = layout
         self.blend_px = blend_px
-        self._between_layers = between_layers
+        self._check = check
         like = layer_kernels[0].kernels
         rows = BlendedAxis.of(layout.row_edges, blend_px, like)
         cols = BlendedAxis.of(layout.col_edges, blend_px, like)
         self._layers: list[_LayerBlur] = []
         for grid in layer_kernels:
             self._layers.append(_LayerBlur.of(grid, rows, cols))
-            between_layers()
+            check()
 
     def __len__(self) -> int:
         return len(self._layers)
@@ -91,15 +91,13 @@ class TiledBlur:
         views = self._layers[0].spectrum.shape[1]
         out = layers.new_zeros(len(self), views, *layers.shape[1:])
         for blur, layer, result in zip(self._layers, layers, out, strict=True):
-            blur.add_blurred(layer, result)
-            self._between_layers()
+            blur.add_blurred(layer, result, self._check)
         return out
 
     def _adjoint(self, views: Tensor) -> Tensor:
         out = views.new_zeros(len(self), *views.shape[2:])
         for blur, view, result in zip(self._layers, views, out, strict=True):
-            blur.add_adjoint(view, result)
-            self._between_layers()
+            blur.add_adjoint(view, result, self._check)
         return out
 
 
@@ -121,7 +119,7 @@ class _LayerBlur:
         windows = self.windows.restricted(kept)
         return replace(self, spectrum=self.spectrum[kept], windows=windows)
 
-    def add_blurred(self, layer: Tensor, out: Tensor) -> None:
+    def add_blurred(self, layer: Tensor, out: Tensor, check: Callable[[], None]) -> None:
         """Add the blurred layer (C, H, W) to the views ``out`` (V, C, H, W)."""
         if not self.windows.tiles:
             return
@@ -135,10 +133,11 @@ class _LayerBlur:
 
         def add(tiles: range, windows: Tensor) -> None:
             self.windows.restricted(tiles).scatter(windows, out)
+            check()
 
         in_groups(len(self.windows.tiles), self._group_size(layer), blurred, add)
 
-    def add_adjoint(self, view: Tensor, out: Tensor) -> None:
+    def add_adjoint(self, view: Tensor, out: Tensor, check: Callable[[], None]) -> None:
         """Add the correlation of views (V, C, H, W) to the layer ``out`` (C, H, W)."""
         if not self.windows.tiles:
             return
@@ -153,6 +152,7 @@ class _LayerBlur:
 
         def add(tiles: range, windows: Tensor) -> None:
             self.windows.restricted(tiles).cut_adjoint(windows, padded)
+            check()
 
         in_groups(len(self.windows.tiles), self._group_size(out), correlated, add)
         out += self.windows.fold(padded)
