@@ -77,9 +77,15 @@ def read_capture(folder: Path) -> None:
 
 def read_calibration(folder: Path) -> None:
     from napari_dpdeblur.calibration import load_calibration
+    from napari_dpdeblur.calibration.picture import calibration_picture
+    from napari_dpdeblur.calibration.verdict import verdict_lines
 
     path = folder / "a.dpcal"
-    load_calibration(path if path.exists() else folder).describe()
+    calibration = load_calibration(path if path.exists() else folder)
+    calibration.describe()
+    if path.exists():  # what is read can be drawn
+        calibration_picture(calibration)
+        verdict_lines(calibration.verdict or {})
 
 
 def read_run_folder(folder: Path) -> None:

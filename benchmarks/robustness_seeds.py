@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -83,8 +84,21 @@ def raw_file(folder: Path) -> None:
 
 
 def calibration_file(folder: Path) -> None:
+    """With everything that a calibration run adds: verdict and arrays to look at."""
     folder.mkdir(parents=True, exist_ok=True)
-    save_calibration(synthetic_calibration(48, 64, 1, 2), folder / "a.dpcal")
+    check = {"name": "noise", "value": 0.1, "grade": "bad", "meaning": "m", "remedy": "Again."}
+    random = np.random.default_rng(0)
+    diagnostics = {
+        "thumbnail": random.uniform(0, 1, SIZE).astype(np.float32),
+        "residual": random.uniform(-1, 1, (2, *SIZE)).astype(np.float32),
+        "discs": random.uniform(0, 12, (5, 4)).astype(np.float32),
+    }
+    calibration = replace(
+        synthetic_calibration(48, 64, 1, 2),
+        verdict={"grade": "bad", "checks": [check], "filled_tiles": [1], "notes": ["n"]},
+        diagnostics=diagnostics,
+    )
+    save_calibration(calibration, folder / "a.dpcal")
 
 
 def calibration_folder(folder: Path) -> None:
