@@ -11,10 +11,11 @@ import napari
 import numpy as np
 import psutil
 import pytest
+from controls import assert_usable
 from napari.utils.notifications import notification_manager
 from qtpy.QtCore import QMimeData, QPointF, Qt, QUrl
 from qtpy.QtGui import QDropEvent
-from qtpy.QtWidgets import QFileDialog
+from qtpy.QtWidgets import QFileDialog, QScrollArea
 from resting import assert_rests
 
 from napari_dpdeblur.calibration import load_calibration, save_calibration
@@ -322,6 +323,19 @@ def test_settings_are_remembered(bench, viewer):
     assert again.focus.value() == 0.137
     assert again.form.values()["kernel_px"] == 23
     again.deleteLater()
+
+
+def test_every_control_has_a_tooltip_a_name_and_the_keyboard(bench):
+    assert_usable(bench.widget, at_least=15)
+
+
+def test_it_fits_a_small_laptop(bench, viewer):
+    window = viewer.window._qt_window
+    assert window.width() <= 1366
+    assert window.height() <= 768
+    scroll = bench.widget.findChild(QScrollArea)
+    assert scroll.widget().width() <= scroll.viewport().width()
+    assert bench.widget.panel.run_button.isVisible()
 
 
 def test_the_window_is_closed(display, qtbot, shoot):
