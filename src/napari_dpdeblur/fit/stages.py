@@ -226,7 +226,10 @@ def _solution(
     job: Job, image: Tensor, shapes: LayerShapes, scales: Tensor, search: DefocusSearch
 ) -> Solution:
     check = job.control.check
-    image = calmed(job.problem, image.clamp_min(0), _image_smoothness(job), check)
+    # Nothing is brighter than the brightest pixel that was captured, as in the paper, where
+    # colours are sigmoids in its unit: what a deconvolution adds to highlights is mostly overshoot.
+    possible = image.clamp_min(0).minimum(job.problem.views.max())
+    image = calmed(job.problem, possible, _image_smoothness(job), check)
     return Solution(
         image,
         shapes.defocus_map(scales, check),
