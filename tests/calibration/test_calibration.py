@@ -118,9 +118,11 @@ def test_the_hash_follows_what_changes_a_result(calibration):
         replaced(calibration, vignetting=None),
         replaced(calibration, field=Field(9, 16, 24, 32)),
         replaced(calibration, rows=3, cols=2),
+        replaced(calibration, excess_variance_px2=(1.0, 0.0)),
+        replaced(calibration, excess_variance_px2=(0.0, 1.0)),
     ]
     hashes = {c.content_hash() for c in [calibration, *changed]}
-    assert len(hashes) == 5
+    assert len(hashes) == 7
 
 
 def test_describe_is_json(calibration):
@@ -176,3 +178,9 @@ def test_a_white_capture_without_light_is_refused(calibration, white, value):
     white[1, 5, 5] = value
     with pytest.raises(CalibrationError, match="have pixels without light"):
         replaced(calibration, vignetting=white)
+
+
+@pytest.mark.parametrize("excess", [(-1.0, 0.0), (0.0, 101.0), (float("nan"), 0.0)])
+def test_an_excess_that_no_kernel_has_is_refused(calibration, excess):
+    with pytest.raises(CalibrationError, match="wider than the blur of the lens by a variance of"):
+        replaced(calibration, excess_variance_px2=excess)

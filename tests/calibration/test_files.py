@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import os
@@ -54,6 +55,15 @@ def test_a_saved_calibration_comes_back_whole(calibration, saved):
     np.testing.assert_array_equal(loaded.kernels, calibration.kernels)
     np.testing.assert_array_equal(loaded.vignetting, calibration.vignetting)
     assert loaded.describe() == calibration.describe()
+
+
+def test_an_excess_is_saved_and_none_is_left_out(calibration, saved, tmp_path):
+    """So that versions which do not know of it read all other files."""
+    with zipfile.ZipFile(saved) as archive:
+        assert "excess_variance_px2" not in json.loads(archive.read("header.json"))
+    wide = dataclasses.replace(calibration, excess_variance_px2=(4.0, 1.5))
+    save_calibration(wide, tmp_path / "wide.dpcal")
+    assert load_calibration(tmp_path / "wide.dpcal").describe() == wide.describe()
 
 
 CHECK = {"name": "noise", "value": 0.1, "grade": "bad", "meaning": "noise", "remedy": "More."}

@@ -85,6 +85,18 @@ def test_noise_lowers_the_confidence(kernels: KernelGrid) -> None:
     assert float(noisy[16:-16, 16:-16].mean()) < float(clean[16:-16, 16:-16].mean()) - 0.02
 
 
+def test_lines_along_the_disparity_say_little() -> None:
+    """Whatever their costs are, which errors of the kernels make as sharp as others."""
+    rows, cols = torch.meshgrid(torch.arange(48.0), torch.arange(64.0), indexing="ij")
+    cost = (SCALES - 0.8).square()[:, None, None].expand(-1, 48, 64) + 1e-3
+    upright, lying, slanted = (
+        local_estimate(Evidence(cost, SCALES, torch.sin(phase))).weight[8:-8, 8:-8]
+        for phase in (cols / 3, rows / 3, (rows + cols) / 4)
+    )
+    torch.testing.assert_close(upright, slanted)
+    assert float(lying.max()) < 1e-2 * float(upright.min())
+
+
 def test_estimates_spread_up_to_the_edges_of_the_picture() -> None:
     guide = torch.zeros(24, 32)
     guide[:, 16:] = 0.5

@@ -8,10 +8,10 @@ from skimage.restoration import denoise_tv_chambolle
 from napari_dpdeblur.fit.filters import (
     GuidedFilter,
     box_mean,
-    guided_median,
     largest_around,
     smallest_around,
     total_variation_filter,
+    voted_median,
 )
 from napari_dpdeblur.fit.finish import BILATERAL_SIGMA_PX, bilateral_filter
 
@@ -44,31 +44,31 @@ def step_scene() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return front.float(), torch.where(front, 0.3, 1.2), torch.where(coarse, 0.3, 1.2)
 
 
-def test_a_guided_median_moves_outlines_to_the_edges_of_the_guide() -> None:
+def test_a_voted_median_moves_outlines_to_the_edges_of_the_guide() -> None:
     guide, truth, staircase = step_scene()
-    found = guided_median(staircase, GuidedFilter(guide, 8, 1e-3))
+    found = voted_median(staircase, GuidedFilter(guide, 8, 1e-3))
     wrong_before = float(((staircase - truth).abs() > 0.2).float().mean())
     wrong = float(((found - truth).abs() > 0.2).float().mean())
     assert wrong_before > 0.02
     assert wrong < 0.15 * wrong_before
 
 
-def test_a_guided_median_makes_no_values_between_two_surfaces() -> None:
+def test_a_voted_median_makes_no_values_between_two_surfaces() -> None:
     guide, _, staircase = step_scene()
-    found = guided_median(staircase, GuidedFilter(guide, 8, 1e-3))
+    found = voted_median(staircase, GuidedFilter(guide, 8, 1e-3))
     between = ((found > 0.45) & (found < 1.05)).float().mean()
     assert float(between) < 0.005
 
 
-def test_a_guided_median_leaves_a_smooth_map_alone() -> None:
+def test_a_voted_median_leaves_a_smooth_map_alone() -> None:
     ramp = torch.linspace(0.2, 1.5, 96).expand(64, 96)
-    found = guided_median(ramp, GuidedFilter(torch.rand(64, 96), 4, 1e-3))
+    found = voted_median(ramp, GuidedFilter(torch.rand(64, 96), 4, 1e-3))
     torch.testing.assert_close(found[8:-8, 8:-8], ramp[8:-8, 8:-8], atol=0.03, rtol=0)
 
 
-def test_a_guided_median_of_a_constant_is_that_constant() -> None:
+def test_a_voted_median_of_a_constant_is_that_constant() -> None:
     constant = torch.full((16, 16), 0.7)
-    found = guided_median(constant, GuidedFilter(torch.rand(16, 16), 2, 1e-3))
+    found = voted_median(constant, GuidedFilter(torch.rand(16, 16), 2, 1e-3))
     torch.testing.assert_close(found, constant)
 
 

@@ -64,6 +64,20 @@ def test_kernels_are_centred_unless_as_published(simulated: Callable[..., Any]) 
     assert abs(offset_px(posed(known, "paper"))) > 0.5
 
 
+def test_what_measuring_has_added_is_taken_off_for_the_image_alone(
+    simulated: Callable[..., Any],
+) -> None:
+    known = simulated(96, 128)
+    wide = dataclasses.replace(known.calibration, excess_variance_px2=(4.0, 1.5))
+    wide_known = dataclasses.replace(known, calibration=wide)
+    plain, problem = posed(known), posed(wide_known)
+    assert problem.kernels.rms_radius_px() < plain.kernels.rms_radius_px() - 0.1
+    for searched in (problem.for_search(), problem.reduced(2).for_search()):
+        torch.testing.assert_close(searched.kernels.kernels, plain.kernels.kernels)
+    published = posed(wide_known, "paper").kernels.kernels
+    torch.testing.assert_close(published, posed(known, "paper").kernels.kernels)
+
+
 def test_a_crop_keeps_the_kernels_of_its_tiles(simulated: Callable[..., Any]) -> None:
     known = simulated(64, 96)
     lens = synthetic_calibration(64, 96, 2, 3)

@@ -11,6 +11,7 @@ from torch import Tensor
 from napari_dpdeblur.fit.closed_form import search_scales
 from napari_dpdeblur.fit.problem import FitProblem, pose_problem
 from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.fit.stages import EXPECTED
 from napari_dpdeblur.fit.wiener import Expectation, wiener_images
 from napari_dpdeblur.optics import TiledBlur
 
@@ -45,13 +46,28 @@ def test_the_expected_image_completes_edges(problem: FitProblem) -> None:
     sharp[:, 30:60, 40:90] = 1
     problem = seen(problem, sharp)
     first = deblurred(problem)
-    again = deblurred(problem, Expectation.of(first, PLANE, nothing))
-    captured, once, twice = (
+    again = deblurred(problem, Expectation.of(first, PLANE, EXPECTED["detail"], nothing))
+    finally_ = deblurred(problem, Expectation.of(again, PLANE, EXPECTED["refine"], nothing))
+    captured, once, twice, thrice = (
         float((image - sharp)[..., 8:-8, 8:-8].square().mean())
-        for image in (problem.views.mean(0), first, again)
+        for image in (problem.views.mean(0), first, again, finally_)
     )
     assert once < 0.5 * captured
     assert twice < 0.9 * once
+    assert thrice < twice
+
+
+def test_a_stronger_belief_leaves_less_noise(problem: FitProblem) -> None:
+    generator = torch.Generator().manual_seed(0)
+    flat = torch.full((1, *SHAPE), 0.5)
+    problem = seen(problem, flat)
+    noise = 0.01 * torch.randn(problem.views.shape, generator=generator)
+    problem = replace(problem, views=problem.views + noise)
+    image, noises = deblurred(problem), []
+    for stage in ("detail", "refine"):
+        image = deblurred(problem, Expectation.of(image, PLANE, EXPECTED[stage], nothing))
+        noises.append(float(image.std()))
+    assert noises[1] < 0.5 * noises[0]
 
 
 def test_a_surface_is_deblurred_without_what_lies_before_it(problem: FitProblem) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from scipy.ndimage import gaussian_filter
 from torch import Tensor
 
 from napari_dpdeblur.errors import CalibrationError
@@ -156,3 +157,35 @@ def test_conversion_of_device_and_precision(random_kernels: Kernels) -> None:
     grid = random_kernels(1, 1)
     assert grid.to(dtype=torch.float32).kernels.dtype == torch.float32
     assert grid.to(device="meta").kernels.is_meta
+
+
+def _box(height: int, width: int) -> KernelGrid:
+    """One kernel of an even brightness for both views, inside of 31 x 31 px."""
+    array = np.zeros((1, 2, 31, 31), np.float32)
+    array[..., 15 - height : 16 + height, 15 - width : 16 + width] = 1
+    return KernelGrid.from_array(array, 1, 1)
+
+
+def _variance_px2(grid: KernelGrid, axis: int) -> float:
+    profile = grid.kernels[0, 0].sum(1 - axis)
+    position = torch.arange(len(profile)) - len(profile) // 2
+    return float((profile * position**2).sum() - (profile * position).sum() ** 2)
+
+
+def test_sharpening_takes_off_what_a_blur_has_added() -> None:
+    sharp = _box(8, 5)
+    blurred = gaussian_filter(sharp.kernels.numpy(), (0, 0, 2.0, 1.0))
+    measured = KernelGrid.from_array(blurred, 1, 1)
+    found = measured.sharpened((4.0, 1.0))
+    assert (found.kernels >= 0).all()
+    torch.testing.assert_close(found.kernels.sum((-2, -1)), torch.ones(1, 2))
+    error, before = (float((g.kernels - sharp.kernels).norm()) for g in (found, measured))
+    assert error < 0.85 * before
+    for axis, added in enumerate((4.0, 1.0)):
+        taken = _variance_px2(measured, axis) - _variance_px2(found, axis)
+        assert 0.5 * added < taken < 1.1 * added
+
+
+def test_sharpening_by_nothing_changes_nothing() -> None:
+    grid = _box(3, 4)
+    torch.testing.assert_close(grid.sharpened((0.0, 0.0)).kernels, grid.kernels)

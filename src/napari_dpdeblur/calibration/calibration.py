@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 VIGNETTING_BOX_PX = 101
 ASPECT_TOLERANCE = 1e-3
 MAX_FRAME_PX = 100_000
+MAX_EXCESS_PX2 = 100.0
+# How much wider (y, x) than the blur of the lens the published kernels are; benchmarks/excess.py
+# compares what they make of the true pictures of the published scenes with the views.
+PUBLISHED_EXCESS_PX2 = (4.0, 1.5)
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,10 @@ class Calibration:
     ``kernels`` (P, 2, K, K) float32: P = rows * cols tiles in row-major order over ``field``;
     left, right. ``frame_shape`` is the height and width of the whole frame in square pixels.
     ``vignetting`` (2, H, W) float32: linear white captures W_l, W_r of the whole frame, black
-    subtracted; None: no correction. ``lens_constants`` A, B of d = A + B / Z. ``diagnostics``:
-    small arrays of a calibration run, to look at; they change no result.
+    subtracted; None: no correction. ``lens_constants`` A, B of d = A + B / Z.
+    ``excess_variance_px2`` (y, x): how much wider the kernels are than the blur of the lens, from
+    how they were measured. ``diagnostics``: small arrays of a calibration run, to look at; they
+    change no result.
     """
 
     kernels: np.ndarray
@@ -84,6 +90,7 @@ class Calibration:
     source: dict[str, Any] = dataclasses.field(default_factory=dict)
     orientation: str = "landscape"
     diagnostics: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    excess_variance_px2: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         check_kernels(np.asarray(self.kernels), self.rows, self.cols)
@@ -114,6 +121,12 @@ class Calibration:
             raise CalibrationError(
                 f"The calibrated field of {area} with {self.rows} x {self.cols} tiles does not "
                 f"lie inside the frame of {height} x {width} px."
+            )
+        if not all(0 <= variance <= MAX_EXCESS_PX2 for variance in self.excess_variance_px2):
+            raise CalibrationError(
+                f"The kernels of this calibration are said to be wider than the blur of the lens "
+                f"by a variance of {self.excess_variance_px2} px^2; 0 to {MAX_EXCESS_PX2:g} are "
+                "possible, so the file is damaged."
             )
 
     def _check_vignetting(self, white: np.ndarray) -> None:
@@ -176,7 +189,9 @@ class Calibration:
     def content_hash(self) -> str:
         """SHA-256 of everything that changes a result: kernels, geometry, vignetting."""
         geometry = (self.rows, self.cols, *astuple(self.field), *self.frame_shape, self.orientation)
-        digest = hashlib.sha256(repr(geometry).encode())
+        # Calibrations without an excess keep the hash that they had before there was one.
+        excess = self.excess_variance_px2 if any(self.excess_variance_px2) else ()
+        digest = hashlib.sha256(repr((*geometry, *excess)).encode())
         for array in (self.kernels, self.vignetting):
             digest.update(b"none" if array is None else array.astype("<f4").tobytes())
         return digest.hexdigest()
@@ -196,6 +211,7 @@ class Calibration:
             "focus_distance_m": self.focus_distance_m,
             "captured_on": self.captured_on,
             "lens_constants": self.lens_constants and list(self.lens_constants),
+            "excess_variance_px2": list(self.excess_variance_px2),
             "verdict": self.verdict,
             "source": self.source,
             "sha256": self.content_hash(),
@@ -222,6 +238,7 @@ def save_calibration(calibration: Calibration, path: str | Path) -> None:
         captured_on=calibration.captured_on,
         verdict=calibration.verdict,
         lens_constants=calibration.lens_constants,
+        excess_variance_px2=calibration.excess_variance_px2,
         source=calibration.source,
     )
     arrays = {"kernels": calibration.kernels}
@@ -274,4 +291,5 @@ def _from_folder(folder: Path) -> Calibration:
         camera="Google Pixel 4",
         focus_distance_m=0.137,
         source={"format": "published folder", "sha256": published.sha256},
+        excess_variance_px2=PUBLISHED_EXCESS_PX2,
     )

@@ -47,6 +47,7 @@ class Header(BaseModel):
     verdict: dict[str, Any] | None = None
     lens_constants: tuple[float, float] | None = None
     source: dict[str, Any] = {}
+    excess_variance_px2: tuple[float, float] = (0.0, 0.0)
 
 
 def read_dpcal(path: Path) -> tuple[Header, dict[str, np.ndarray]]:
@@ -106,7 +107,9 @@ def _check_version(content: Any, path: Path) -> None:
 def write_dpcal(path: Path, header: Header, arrays: Mapping[str, np.ndarray]) -> None:
     """Write a `.dpcal` file so that a crash leaves either the old file or the new one."""
     stored = {name: np.ascontiguousarray(array, "<f4") for name, array in arrays.items()}
-    content = header.model_dump_json(indent=2).encode()
+    # without an excess, versions that did not know of one read the file, too
+    left_out = None if any(header.excess_variance_px2) else {"excess_variance_px2"}
+    content = header.model_dump_json(indent=2, exclude=left_out).encode()
     try:
         with atomic_file(path) as beside, beside.open("wb") as file:
             write_compressed(file, HEADER_NAME, content, stored)

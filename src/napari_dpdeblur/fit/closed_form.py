@@ -12,7 +12,7 @@ from torch import Tensor
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fit.defocus import Estimate, local_estimate, propagate
 from napari_dpdeblur.fit.evidence import Evidence, collect_evidence
-from napari_dpdeblur.fit.filters import GuidedFilter, guided_median
+from napari_dpdeblur.fit.filters import GuidedFilter, box_mean, voted_median
 from napari_dpdeblur.fit.problem import FitProblem, area_resample, resample
 
 SEARCH_RANGE = (1.7, 0.05)
@@ -25,6 +25,7 @@ MIN_RANGE = 0.1
 SMALLEST_SCALE = 0.03
 OUTLINE_RADIUS_PX = 8  # of the guided median, in pixels of the sharp image
 OUTLINE_EPSILON = 1e-3
+STRAIGHT_RADIUS = (7, 7)  # of the window in which outlines become straight, likewise
 
 
 _Returned = TypeVar("_Returned")
@@ -133,7 +134,8 @@ def with_sharp_edges(
 
     In the captured views an edge is as wide as its blur, and so is the doubt where the map may
     step; in a first all-in-focus image it is where it belongs. The map that is returned has the
-    resolution of that image, so that its outlines follow it.
+    resolution of that image, so that its outlines follow it, but not its every ripple: a median
+    makes them straight.
     """
     height, width = search.defocus_map.shape
     fine_guide = sharp.mean(0).clamp_min(0)
@@ -144,7 +146,16 @@ def with_sharp_edges(
     passes = GuidedFilter(fine_guide, OUTLINE_RADIUS_PX, OUTLINE_EPSILON)
     check()
     fine = resample(values, (fine_guide.shape[-2], fine_guide.shape[-1]))
-    return replace(search, defocus_map=guided_median(fine, passes, check))
+    return replace(search, defocus_map=_straight(voted_median(fine, passes, check), check))
+
+
+def _straight(defocus_map: Tensor, check: Callable[[], None]) -> Tensor:
+    """The map (h, w) with straight outlines; what lies between them hardly changes."""
+
+    def around(votes: Tensor) -> Tensor:
+        return box_mean(box_mean(votes, STRAIGHT_RADIUS), STRAIGHT_RADIUS)
+
+    return voted_median(defocus_map, around, check)
 
 
 def automatic_range(defocus_map: Tensor) -> tuple[float, float]:

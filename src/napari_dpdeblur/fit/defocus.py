@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.fit.evidence import Evidence
+from napari_dpdeblur.fit.filters import box_mean
 from napari_dpdeblur.fit.propagation import GridSystem, solve
 
 SMOOTHNESS = 3e4  # pull of a neighbour, in units of one estimate's weight
@@ -20,6 +21,8 @@ MAX_WEIGHT = 1e4
 ROUNDS = 5
 CONFIDENT_WEIGHT = 100.0  # weight of an estimate with a confidence of one half
 FLAT_COST = 1e-12
+SLOPE_RADIUS = (2, 2)  # neighbourhood whose slopes count as a pixel's own
+TELLING_SHARE = 0.1  # of the energy of its slopes that must run along the disparity
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,8 @@ def local_estimate(evidence: Evidence) -> Estimate:
     """Parabola through the smallest cost of each pixel and its two neighbours.
 
     The weight is the curvature in units of the smallest cost itself: noise, texture and errors of
-    the kernels scale both, so the ratio tells how sharp the minimum is.
+    the kernels scale both, so the ratio tells how sharp the minimum is. Lines along the disparity
+    show none of it; what they seem to say is the error of the kernels, and counts little.
     """
     cost, step = evidence.cost, evidence.step
     middle = cost.argmin(0, keepdim=True).clamp(1, len(cost) - 2)
@@ -48,7 +52,18 @@ def local_estimate(evidence: Evidence) -> Estimate:
     curvature = (before + after - 2 * here).clamp_min(FLAT_COST)
     offset = (0.5 * (before - after) / curvature).clamp(-1, 1)
     centre = evidence.scales[0] - (middle[0] + offset) * step
-    return Estimate(centre, (curvature / floor / step**2).clamp(0, MAX_WEIGHT))
+    weight = (curvature / floor / step**2).clamp(0, MAX_WEIGHT)
+    return Estimate(centre, weight * _telling(evidence.guide))
+
+
+def _telling(picture: Tensor) -> Tensor:
+    """1 where enough of the slopes of a picture (h, w) run along the disparity, less elsewhere."""
+    along, across = torch.zeros_like(picture), torch.zeros_like(picture)
+    along[:, 1:-1] = (picture[:, 2:] - picture[:, :-2]).square()
+    across[1:-1] = (picture[2:] - picture[:-2]).square()
+    along, across = (box_mean(energy, SLOPE_RADIUS) for energy in (along, across))
+    share = along / (along + across).clamp_min(FLAT_COST)
+    return (share / TELLING_SHARE).clamp_max(1).square()
 
 
 def propagate(

@@ -83,21 +83,24 @@ class GuidedFilter:
         return box_mean(slope, self._radius) * self._guide + box_mean(offset, self._radius)
 
 
-def guided_median(
-    values: Tensor, passes: GuidedFilter, check: Callable[[], None] = lambda: None
+def voted_median(
+    values: Tensor,
+    counted: Callable[[Tensor], Tensor],
+    check: Callable[[], None] = lambda: None,
 ) -> Tensor:
-    """Median of the values (h, w) on the same side of the guide's edges.
+    """Median of the values (h, w) over the neighbourhood in which a filter counts votes.
 
-    Ma et al. 2013: the guided filter counts the votes for each bin of values. Unlike a mean it
-    makes no values between those of two surfaces. Votes are interpolated between bins, and where
-    the median is within half a bin of the value itself, the value stays.
+    Ma et al. 2013: the filter adds up the votes for each bin of values; a guided filter counts
+    those on the same side of the guide's edges. Unlike a mean it makes no values between those of
+    two surfaces. Votes are interpolated between bins, and where the median is within half a bin of
+    the value itself, the value stays.
     """
     lowest, highest = values.min(), values.max()
     step = ((highest - lowest) / (MEDIAN_BINS - 1)).clamp_min(1e-9)
     place = (values - lowest) / step
     votes = values.new_empty(MEDIAN_BINS, *values.shape)
     for i in range(MEDIAN_BINS):
-        votes[i] = passes((1 - (place - i).abs()).clamp_min(0)).clamp_min(0)
+        votes[i] = counted((1 - (place - i).abs()).clamp_min(0)).clamp_min(0)
         check()
     middle = _middle_of(votes, check)
     change = middle - place

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -35,7 +35,8 @@ class FitProblem:
     cols) calibrated pixels: rows that were only interpolated are not computed with.
     ``kernels`` are at scale 1 in calibrated pixels, ``layout`` divides the grid of the views,
     ``shape`` is the size of the result in calibrated pixels, ``intensity_scale`` is what the
-    capture's unit was multiplied by.
+    capture's unit was multiplied by. ``calibrated`` are the kernels without correction for what
+    measuring them has added; None: the same.
     """
 
     views: Tensor
@@ -44,6 +45,15 @@ class FitProblem:
     pixel_pitch: tuple[int, int]
     shape: tuple[int, int]
     intensity_scale: float
+    calibrated: KernelGrid | None = None
+
+    def for_search(self) -> FitProblem:
+        """The problem of comparing the views, each blurred with the kernel of the other.
+
+        A blur that measuring has added to both kernels cancels there; taking it off would only
+        bring their noise in.
+        """
+        return replace(self, kernels=self.calibrated or self.kernels)
 
     def layer_kernels(self, scales: Tensor) -> list[KernelGrid]:
         """Kernels of the layers at these defocus scales, on the grid of the views."""
@@ -56,13 +66,11 @@ class FitProblem:
     def reduced(self, factor: int) -> FitProblem:
         """The problem on pixels that are ``factor`` calibrated pixels high and wide."""
         rows, cols = self.in_pixels(factor)
-        return FitProblem(
-            reduce_images(self.views, rows, cols),
-            self.kernels,
-            self.layout.coarser(rows, cols),
-            (self.pixel_pitch[0] * rows, self.pixel_pitch[1] * cols),
-            self.shape,
-            self.intensity_scale,
+        return replace(
+            self,
+            views=reduce_images(self.views, rows, cols),
+            layout=self.layout.coarser(rows, cols),
+            pixel_pitch=(self.pixel_pitch[0] * rows, self.pixel_pitch[1] * cols),
         )
 
     def enlarged(self, images: Tensor, shape: tuple[int, int] | None = None) -> Tensor:
@@ -124,15 +132,12 @@ def pose_problem(
         row_factor = 1
     intensity_scale = MEAN_INTENSITY / float(prepared.mean())
     views = original_rows(prepared.to(device) * intensity_scale, row_factor, check)
-    grid = grid.to(device=device)
-    return FitProblem(
-        views,
-        grid.centred() if settings.centre_kernels and not as_published else grid,
-        layout.coarser(row_factor, 1),
-        (row_factor, 1),
-        shape,
-        intensity_scale,
-    )
+    calibrated, excess = grid.to(device=device), calibration.excess_variance_px2
+    if settings.centre_kernels and not as_published:
+        calibrated = calibrated.centred()
+    kernels = calibrated if as_published else calibrated.sharpened(excess)
+    grid_of_views, pitch = layout.coarser(row_factor, 1), (row_factor, 1)
+    return FitProblem(views, kernels, grid_of_views, pitch, shape, intensity_scale, calibrated)
 
 
 def original_rows(images: Tensor, factor: int, check: Callable[[], None] = lambda: None) -> Tensor:

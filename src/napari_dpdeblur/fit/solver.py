@@ -38,9 +38,10 @@ SHARES = {
         "defocus map": 6.0,
         "start": 5.0,
         "edges": 6.0,
-        "deblur": 12.0,
-        "detail": 14.0,
-        "image": 56.0,
+        "deblur": 11.0,
+        "detail": 13.0,
+        "refine": 13.0,
+        "image": 47.0,
     },
     "paper": {"evidence": 0.5, "defocus map": 0.5, "optimise": 99.0},
 }

@@ -21,7 +21,7 @@ from napari_dpdeblur.fit.layers import LayerShapes, layer_shapes
 from napari_dpdeblur.fit.outlines import RANGE_PX, OutlineCare, outline_care
 from napari_dpdeblur.fit.problem import FitProblem
 from napari_dpdeblur.fit.settings import Weights
-from napari_dpdeblur.fit.wiener import Expectation, wiener_images
+from napari_dpdeblur.fit.wiener import Belief, Expectation, wiener_images
 
 Returned = TypeVar("Returned")
 
@@ -31,6 +31,9 @@ EDGE_FACTOR = 2  # calibrated pixels per pixel of the first all-in-focus image
 # knows occlusions but trusts the layers' outlines to the pixel; a third of the way scores best,
 # and right beside the outlines none of it.
 RELAXATION = 0.3
+# The first image still has ripples: of it the strong edges count, and little. The second has fewer:
+# it counts much more than what the lens has hardly let through, and finer detail of it is kept.
+EXPECTED = {"detail": Belief(1.0, 0.05), "refine": Belief(6.0, 0.03)}
 OCCLUSION_REACH_PX = 12  # how far a surface goes on behind another, in calibrated pixels
 WIENER_SCALES = 16
 
@@ -40,7 +43,7 @@ def search_defocus(job: Job, name: str) -> Generator[FitEvent, None, DefocusSear
     saved = job.state.tensors
     if job.done("defocus map"):
         return DefocusSearch(Estimate(saved["centre"], saved["weight"]), saved["defocus_map"])
-    problem = job.problem
+    problem = job.problem.for_search()
     coarse = problem.reduced(closed_form.search_factor(problem))
     scales = closed_form.search_scales(problem)
     steps = closed_form.search(coarse, scales, job.settings.bias_correction, name)
@@ -153,18 +156,17 @@ def standard(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, Solut
 def _detailed_image(
     job: Job, care: OutlineCare, surfaces: Tensor
 ) -> Generator[FitEvent, None, Tensor]:
-    """The Wiener image, then once more with that as the expectation: "deblur" and "detail"."""
-    saved = job.state.tensors
-    if job.done("detail"):
-        return saved["start"]
-    start = saved.get("start")
-    if start is None:
-        start = yield from _careful_image(job, "deblur", care)
-        job.save("deblur", 1, start=start)
-    expected = Expectation.of(start, surfaces, job.control.check)
-    start = yield from _careful_image(job, "detail", care, expected)
-    job.save("detail", 1, start=start)
-    return start
+    """The Wiener image, then again with what it shows as expectation, weaker, then stronger."""
+    image = job.state.tensors.get("start")
+    if image is None:
+        image = yield from _careful_image(job, "deblur", care)
+        job.save("deblur", 1, start=image)
+    for stage, belief in EXPECTED.items():
+        if not job.done(stage):
+            expected = Expectation.of(image, surfaces, belief, job.control.check)
+            image = yield from _careful_image(job, stage, care, expected)
+            job.save(stage, 1, start=image)
+    return image
 
 
 def _with_sharp_edges(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, DefocusSearch]:

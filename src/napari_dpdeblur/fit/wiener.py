@@ -22,9 +22,6 @@ TILES_AT_ONCE = 8
 PIXELS_AT_ONCE = 600_000  # of large tiles fewer are taken, to look more often whether to go on
 EXTRA_REACH_PX = 32  # an inverse filter is longer than the filter
 
-EXPECTED_FLOOR = 1.2  # noise to signal with an expected image, against that without one
-EXPECTED_SHARE = 0.7  # how far the expected image is believed
-EXPECTED_VARIATION = 0.05  # strength of the smoothing that makes an image an expectation
 SAME_SURFACE = 0.4  # defocus difference from which on something lies in front of a surface
 SURFACE_BLEND = 0.1
 OUTLINE_REACH_PX = 12  # how far an outline of defocus 1 is blurred, in calibrated pixels
@@ -33,23 +30,39 @@ OUTLINE_FADE_PX = 2
 
 
 @dataclass(frozen=True)
+class Belief:
+    """How far an image is believed when it is deconvolved again.
+
+    ``weight``: noise to signal of the prior, against that without an expected image;
+    ``variation``: strength of the smoothing that makes the image an expectation.
+    """
+
+    weight: float
+    variation: float
+
+
+@dataclass(frozen=True)
 class Expectation:
-    """What a first image and its map say about the picture before it is deconvolved again.
+    """What an image and its map say about the picture before it is deconvolved again.
 
     ``image`` (C, h, w) stands in for the frequencies that the lens has swallowed, so that edges
-    are complete. ``surfaces`` (h, w) is the defocus of what is seen: what lies in front of a
-    surface is taken out of the views before that surface is deconvolved, as far as its blurred
-    outline reaches, because an outline with another blur would make ripples there.
+    are complete, ``weight`` times as strongly as the prior without it. ``surfaces`` (h, w) is the
+    defocus of what is seen: what lies in front of a surface is taken out of the views before that
+    surface is deconvolved, as far as its blurred outline reaches, because an outline with another
+    blur would make ripples there.
     """
 
     image: Tensor
     surfaces: Tensor
+    weight: float = 1.0
 
     @classmethod
-    def of(cls, image: Tensor, surfaces: Tensor, check: Callable[[], None]) -> Expectation:
-        """Keep the edges of a first image (C, h, w), not its ripples and its noise."""
-        smooth = total_variation_filter(image, EXPECTED_VARIATION, check=check)
-        return cls(EXPECTED_SHARE * smooth, surfaces)
+    def of(
+        cls, image: Tensor, surfaces: Tensor, belief: Belief, check: Callable[[], None]
+    ) -> Expectation:
+        """Keep the edges of an image (C, h, w), not its ripples and its noise."""
+        smooth = total_variation_filter(image, belief.variation, check=check)
+        return cls(smooth, surfaces, belief.weight)
 
     def views_of_surface(
         self, problem: FitProblem, scale: float, check: Callable[[], None] = lambda: None
@@ -117,7 +130,7 @@ def _surface(
     views = expected.views_of_surface(problem, scale, check)
     check()
     own = replace(problem, views=views)
-    return _deconvolved(own, scale, EXPECTED_FLOOR * floor, expected.image, check)
+    return _deconvolved(own, scale, expected.weight * floor, expected.image, check)
 
 
 def _deconvolved(

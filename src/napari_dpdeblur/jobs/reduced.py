@@ -31,6 +31,7 @@ def reduced(
         frame_shape=(height, width),
         vignetting=None,
         diagnostics={},
+        excess_variance_px2=_smaller(calibration.excess_variance_px2, factor),
     )
     picture = replace(
         capture,
@@ -43,6 +44,11 @@ def reduced(
         invalid=None,
     )
     return picture, lens
+
+
+def _smaller(variance_px2: tuple[float, float], factor: int) -> tuple[float, float]:
+    along_y, along_x = variance_px2
+    return along_y / factor**2, along_x / factor**2
 
 
 def _mean_of_blocks(plane: np.ndarray, height: int, width: int) -> np.ndarray:

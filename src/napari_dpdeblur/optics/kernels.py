@@ -16,6 +16,7 @@ from napari_dpdeblur.optics.memory import concatenated
 # Rows and columns at the rim of a rescaled kernel that hold less than this share of its mass, in
 # every tile and view, are cropped: they cost FFT area and change nothing that can be seen.
 NEGLIGIBLE_MASS = 1e-4
+SHARPENING_STEPS = 5
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,21 @@ class KernelGrid:
         resized = resize_y @ self.kernels @ resize_x.T
         return replace(self, kernels=_normalised(_cropped(resized)))
 
+    def sharpened(self, variance_px2: tuple[float, float]) -> KernelGrid:
+        """Without a blur of this variance along (y, x) that was added when they were measured.
+
+        A few steps of Richardson and Lucy, which keep light positive: the sides of the kernels
+        become steep again, their noise does not grow yet.
+        """
+        height, width = self.size_px
+        blur_y = self._blur_matrix(height, variance_px2[0])
+        blur_x = self._blur_matrix(width, variance_px2[1])
+        kernels, tiny = self.kernels, torch.finfo(self.kernels.dtype).tiny
+        for _ in range(SHARPENING_STEPS if any(variance_px2) else 0):
+            blurred = (blur_y @ kernels @ blur_x.T).clamp_min(tiny)
+            kernels = kernels * (blur_y.T @ (self.kernels / blurred) @ blur_x)
+        return replace(self, kernels=_normalised(kernels))
+
     def disparity_px(self) -> Tensor:
         """Centroid of the left minus centroid of the right kernel along x, per tile: (P,)."""
         centroid = self._centroids(-2)
@@ -117,6 +133,15 @@ class KernelGrid:
     def _offsets(self, size: int) -> Tensor:
         kernels = self.kernels
         return torch.arange(size, device=kernels.device, dtype=kernels.dtype) - size // 2
+
+    def _blur_matrix(self, size: int, variance_px2: float) -> Tensor:
+        """Convolution of ``size`` entries with a Gaussian, as a matrix; 0: none."""
+        if not variance_px2:
+            return torch.eye(size, device=self.kernels.device, dtype=self.kernels.dtype)
+        offsets = self._offsets(size)
+        distance = offsets[:, None] - offsets
+        weight = torch.exp(distance.square() / (-2 * variance_px2))
+        return weight / weight.sum(-1, keepdim=True)
 
     def _resize_matrix(self, size: int, factor: float) -> Tensor:
         """Overlap of each output pixel with each stretched input pixel: (out, in)."""
