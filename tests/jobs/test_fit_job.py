@@ -204,4 +204,4 @@ def test_low_resolution_keeps_the_meaning_of_defocus(here, pair, expected):
     assert record.all_in_focus.shape == (1, 48, 64)
     full = expected.defocus_map.reshape(48, 2, 64, 2).mean((1, 3))
     assert abs(np.median(record.defocus_map) - np.median(full)) < 0.15
-    np.testing.assert_allclose(record.all_in_focus.mean(), expected.all_in_focus.mean(), rtol=0.02)
+    np.testing.assert_allclose(record.all_in_focus.mean(), expected.all_in_focus.mean(), rtol=0.03)
