@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import open_capture
@@ -114,7 +113,6 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="folder in the published layout")
     parser.add_argument("runs", type=Path, help="folder of run folders named by the scenes")
     options = parser.parse_args()
-    torch.set_grad_enabled(False)
     lens, sums = load_calibration(options.data / "calibration"), {}
     for run in sorted(path for path in options.runs.iterdir() if path.is_dir()):
         add_scene(options.data, run, lens, sums)

@@ -186,6 +186,7 @@ def test_sharpening_takes_off_what_a_blur_has_added() -> None:
         assert 0.5 * added < taken < 1.1 * added
 
 
-def test_sharpening_by_nothing_changes_nothing() -> None:
+@pytest.mark.parametrize("nothing", [0.0, 1e-300])
+def test_sharpening_by_nothing_changes_nothing(nothing: float) -> None:
     grid = _box(3, 4)
-    torch.testing.assert_close(grid.sharpened((0.0, 0.0)).kernels, grid.kernels)
+    torch.testing.assert_close(grid.sharpened((nothing, nothing)).kernels, grid.kernels)

@@ -32,8 +32,8 @@ VIGNETTING_BOX_PX = 101
 ASPECT_TOLERANCE = 1e-3
 MAX_FRAME_PX = 100_000
 MAX_EXCESS_PX2 = 100.0
-# How much wider (y, x) than the blur of the lens the published kernels are; benchmarks/excess.py
-# compares what they make of the true pictures of the published scenes with the views.
+# How much wider (y, x) than the blur of the lens the published kernels are. Beside strong edges
+# ripples are faintest with this; benchmarks/excess.py measures about half of it, see docs.
 PUBLISHED_EXCESS_PX2 = (4.0, 1.5)
 
 

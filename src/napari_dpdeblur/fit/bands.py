@@ -37,6 +37,7 @@ class Band:
             whole,
             views=self.of(whole.views),
             kernels=whole.kernels.select(tiles, layout.rows, layout.cols),
+            calibrated=None,
             layout=layout,
             shape=(height * whole.pixel_pitch[0], whole.shape[1]),
         )

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor
 
-from napari_dpdeblur.fit.filters import box_mean, largest_around, total_variation_filter
+from napari_dpdeblur.fit.filters import (
+    box_mean,
+    largest_around,
+    squared_slopes,
+    total_variation_filter,
+)
 from napari_dpdeblur.fit.problem import FitProblem, reduce_images, resample
 
 # Lengths in calibrated pixels.
@@ -25,6 +29,20 @@ TRUSTED_SHARE = 0.01  # of an edge's energy: a structure beside it that is stron
 QUIET_QUANTILE = 0.05  # the structure of so many pixels is weaker than noise may be
 QUIET_FACTOR = 50.0
 VARIATION = 0.2  # strength of the smoothing where the views are flat
+DARK_QUANTILE = 1e-3  # so few pixels are darker than what counts as the darkest
+DARKER_BY = 0.7  # a dark detail was brightened by the blur
+
+
+def within_capture(problem: FitProblem, image: Tensor) -> Tensor:
+    """The image (C, h, w) without what a deconvolution adds to its darkest and brightest parts.
+
+    Nothing is brighter than the brightest pixel that was captured, as in the paper, where colours
+    are sigmoids in its unit, and nothing much darker than the darkest, noise aside: beyond, there
+    is mostly overshoot.
+    """
+    coarse = reduce_images(problem.views.mean(0), *problem.in_pixels(COARSE_PX))
+    darkest = coarse.flatten(1).quantile(DARK_QUANTILE, dim=1).clamp_min(0)[:, None, None]
+    return image.maximum(DARKER_BY * darkest).minimum(problem.views.max())
 
 
 def calmed(
@@ -54,7 +72,6 @@ def _structure(problem: FitProblem) -> Tensor:
     """Mean square of the slopes around each pixel of the views: (1, h, w)."""
     rows, cols = problem.pixel_pitch
     view = box_mean(problem.views.mean((0, 1)), problem.in_pixels(FINE_PX))
-    squares = torch.zeros_like(view)
-    squares[1:-1] += ((view[2:] - view[:-2]) / (2 * rows)).square()
-    squares[:, 1:-1] += ((view[:, 2:] - view[:, :-2]) / (2 * cols)).square()
+    along_y, along_x = squared_slopes(view)
+    squares = along_y / rows**2 + along_x / cols**2
     return box_mean(squares[None], problem.in_pixels(LOCAL_PX))

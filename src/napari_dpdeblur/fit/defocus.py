@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.fit.evidence import Evidence
-from napari_dpdeblur.fit.filters import box_mean
+from napari_dpdeblur.fit.filters import box_mean, squared_slopes
 from napari_dpdeblur.fit.propagation import GridSystem, solve
 
 SMOOTHNESS = 3e4  # pull of a neighbour, in units of one estimate's weight
@@ -58,10 +58,7 @@ def local_estimate(evidence: Evidence) -> Estimate:
 
 def _telling(picture: Tensor) -> Tensor:
     """1 where enough of the slopes of a picture (h, w) run along the disparity, less elsewhere."""
-    along, across = torch.zeros_like(picture), torch.zeros_like(picture)
-    along[:, 1:-1] = (picture[:, 2:] - picture[:, :-2]).square()
-    across[1:-1] = (picture[2:] - picture[:-2]).square()
-    along, across = (box_mean(energy, SLOPE_RADIUS) for energy in (along, across))
+    across, along = (box_mean(energy, SLOPE_RADIUS) for energy in squared_slopes(picture))
     share = along / (along + across).clamp_min(FLAT_COST)
     return (share / TELLING_SHARE).clamp_max(1).square()
 

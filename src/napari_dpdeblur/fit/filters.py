@@ -39,6 +39,14 @@ def smallest_around(images: Tensor, radius: tuple[int, int]) -> Tensor:
     return -largest_around(-images, radius)
 
 
+def squared_slopes(picture: Tensor) -> tuple[Tensor, Tensor]:
+    """Squares of the slopes per pixel of a picture (h, w) along y and x, 0 at its border."""
+    along_y, along_x = torch.zeros_like(picture), torch.zeros_like(picture)
+    along_y[1:-1] = ((picture[2:] - picture[:-2]) / 2).square()
+    along_x[:, 1:-1] = ((picture[:, 2:] - picture[:, :-2]) / 2).square()
+    return along_y, along_x
+
+
 def total_variation_filter(
     image: Tensor,
     strength: float,

@@ -34,14 +34,14 @@ SOLVERS = {"preview": stages.preview, "standard": stages.standard, "paper": opti
 SHARES = {
     "preview": {"evidence": 45.0, "defocus map": 25.0, "image": 30.0},
     "standard": {
-        "evidence": 15.0,
-        "defocus map": 6.0,
-        "start": 5.0,
-        "edges": 6.0,
-        "deblur": 11.0,
+        "evidence": 5.0,
+        "defocus map": 7.0,
+        "start": 4.0,
+        "edges": 7.0,
+        "deblur": 14.0,
         "detail": 13.0,
         "refine": 13.0,
-        "image": 47.0,
+        "image": 37.0,
     },
     "paper": {"evidence": 0.5, "defocus map": 0.5, "optimise": 99.0},
 }

@@ -11,7 +11,7 @@ from torch import Tensor
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fit import closed_form
 from napari_dpdeblur.fit.bands import Band, bands_of
-from napari_dpdeblur.fit.calm import calmed
+from napari_dpdeblur.fit.calm import calmed, within_capture
 from napari_dpdeblur.fit.closed_form import SWAP_TEST_SCALES, DefocusSearch
 from napari_dpdeblur.fit.defocus import ROUNDS, Estimate
 from napari_dpdeblur.fit.events import FitEvent
@@ -34,8 +34,6 @@ RELAXATION = 0.3
 # The first image still has ripples: of it the strong edges count, and little. The second has fewer:
 # it counts much more than what the lens has hardly let through, and finer detail of it is kept.
 EXPECTED = {"detail": Belief(1.0, 0.05), "refine": Belief(6.0, 0.03)}
-DARK_TAIL = 1e-3  # so many pixels are darker than the darkest by noise
-DARKER_BY = 0.7  # a dark detail was brightened by the blur
 OCCLUSION_REACH_PX = 12  # how far a surface goes on behind another, in calibrated pixels
 WIENER_SCALES = 16
 
@@ -226,24 +224,11 @@ def _rendered_band(
             part = step[0]
 
 
-def _within_capture(problem: FitProblem, image: Tensor) -> Tensor:
-    """The image (C, h, w) without what a deconvolution adds to the darkest and brightest parts.
-
-    Nothing is brighter than the brightest pixel that was captured, as in the paper, where colours
-    are sigmoids in its unit, and nothing much darker than the darkest, noise aside: beyond, there
-    is mostly overshoot.
-    """
-    captured = problem.views.mean(0).flatten(1)
-    darkest = captured.kthvalue(1 + int(DARK_TAIL * (captured.shape[1] - 1)), dim=1).values
-    lowest = DARKER_BY * darkest.clamp_min(0)[:, None, None]
-    return image.maximum(lowest).minimum(problem.views.max())
-
-
 def _solution(
     job: Job, image: Tensor, shapes: LayerShapes, scales: Tensor, search: DefocusSearch
 ) -> Solution:
     check = job.control.check
-    possible = _within_capture(job.problem, image)
+    possible = within_capture(job.problem, image)
     image = calmed(job.problem, possible, _image_smoothness(job), check)
     return Solution(
         image,

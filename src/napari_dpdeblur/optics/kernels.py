@@ -17,6 +17,7 @@ from napari_dpdeblur.optics.memory import concatenated
 # every tile and view, are cropped: they cost FFT area and change nothing that can be seen.
 NEGLIGIBLE_MASS = 1e-4
 SHARPENING_STEPS = 5
+NO_VARIANCE_PX2 = 1e-3  # a blur as narrow as this changes no pixel
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class KernelGrid:
         blur_y = self._blur_matrix(height, variance_px2[0])
         blur_x = self._blur_matrix(width, variance_px2[1])
         kernels, tiny = self.kernels, torch.finfo(self.kernels.dtype).tiny
-        for _ in range(SHARPENING_STEPS if any(variance_px2) else 0):
+        for _ in range(SHARPENING_STEPS):
             blurred = (blur_y @ kernels @ blur_x.T).clamp_min(tiny)
             kernels = kernels * (blur_y.T @ (self.kernels / blurred) @ blur_x)
         return replace(self, kernels=_normalised(kernels))
@@ -135,12 +136,10 @@ class KernelGrid:
         return torch.arange(size, device=kernels.device, dtype=kernels.dtype) - size // 2
 
     def _blur_matrix(self, size: int, variance_px2: float) -> Tensor:
-        """Convolution of ``size`` entries with a Gaussian, as a matrix; 0: none."""
-        if not variance_px2:
-            return torch.eye(size, device=self.kernels.device, dtype=self.kernels.dtype)
+        """Convolution of ``size`` entries with a Gaussian, as a matrix."""
         offsets = self._offsets(size)
         distance = offsets[:, None] - offsets
-        weight = torch.exp(distance.square() / (-2 * variance_px2))
+        weight = torch.exp(distance.square() / (-2 * max(variance_px2, NO_VARIANCE_PX2)))
         return weight / weight.sum(-1, keepdim=True)
 
     def _resize_matrix(self, size: int, factor: float) -> Tensor:
