@@ -36,19 +36,19 @@ from scipy.optimize import minimize
 
 from measured import gigabytes
 from napari_dpdeblur.calibration import Calibration, load_calibration
-from napari_dpdeblur.calibration.pose import Pose
 from napari_dpdeblur.calibration.run import Captures, calibrate
-from napari_dpdeblur.calibration.simulate import (
+from napari_dpdeblur.calibration.target.pattern import TARGET_FILE, Target, pitch_for_screen
+from napari_dpdeblur.calibration.verdict import centroids_px, disparity_px
+from napari_dpdeblur.capture import open_capture
+from napari_dpdeblur.capture.pixel import SENSOR_WHITE
+from napari_dpdeblur.datasets.synthetic.calibration_captures import (
     REAL_GAIN_DN,
     REAL_READ_VARIANCE_DN,
     Exposure,
     simulate_shoot,
     write_shoot,
 )
-from napari_dpdeblur.calibration.target import TARGET_FILE, Target, pitch_for_screen
-from napari_dpdeblur.calibration.verdict import centroids_px, disparity_px
-from napari_dpdeblur.capture import open_capture
-from napari_dpdeblur.capture.pixel import SENSOR_WHITE
+from napari_dpdeblur.datasets.synthetic.screen_pose import Pose
 
 SCREEN_PX = (1920, 1080)
 TYPICAL = Pose(rotation_deg=4, tilt_deg=(5, -4), offset_px=(20, -10), distortion=-0.02)
@@ -155,9 +155,9 @@ def scene_scores(lens: Calibration, found: Calibration, seed: int = 0) -> dict[s
     The scene is seen through the true kernels, each pair centred as the fit centres them, at the
     noise of a real shot; without vignetting.
     """
-    from napari_dpdeblur.capture.synthetic import Noise, render_capture, synthetic_scene
+    from napari_dpdeblur.datasets.synthetic.scene import Noise, render_capture, synthetic_scene
     from napari_dpdeblur.evaluation.metrics import defocus_scores, image_scores
-    from napari_dpdeblur.fit.solver import run_fit
+    from napari_dpdeblur.fitting.run import run_fit
 
     scene = synthetic_scene(lens.field.height, lens.field.width, seed)
     grid = lens.kernel_grid().centred()

@@ -24,12 +24,16 @@ import cv2
 import numpy as np
 
 from napari_dpdeblur.calibration import Calibration, Field, load_calibration
-from napari_dpdeblur.calibration.detect import Detection, detect_discs
-from napari_dpdeblur.calibration.geometry import pixel_grid
-from napari_dpdeblur.calibration.latent import disc_coverage
-from napari_dpdeblur.calibration.pose import Pose
-from napari_dpdeblur.calibration.simulate import SENSOR_WHITE, Exposure, blurred_views
-from napari_dpdeblur.calibration.target import Target, pitch_for_screen
+from napari_dpdeblur.calibration.target.detect import Detection, detect_discs
+from napari_dpdeblur.calibration.target.disc_coverage import disc_coverage
+from napari_dpdeblur.calibration.target.geometry import pixel_grid
+from napari_dpdeblur.calibration.target.pattern import Target, pitch_for_screen
+from napari_dpdeblur.datasets.synthetic.calibration_captures import (
+    SENSOR_WHITE,
+    Exposure,
+    blurred_views,
+)
+from napari_dpdeblur.datasets.synthetic.screen_pose import Pose
 from napari_dpdeblur.errors import CalibrationError
 
 SCREEN_PX = (1920, 1080)

@@ -16,8 +16,8 @@ import sys
 import time
 from collections.abc import Sequence
 
-from napari_dpdeblur.calibration.synthetic import Simulation, simulate
-from napari_dpdeblur.fit import FitControl, FitSettings, fit
+from napari_dpdeblur.datasets.synthetic.simulation import Simulation, simulate
+from napari_dpdeblur.fitting import FitControl, FitSettings, fit
 
 WARM_UP_SIZE = (96, 128)
 PAPER_STEPS = 3

@@ -179,7 +179,7 @@ def reactions(widget: Any) -> dict[str, Any]:
     """CPU of a paused fit, and seconds from a click on Cancel until it has ended."""
     import psutil
 
-    from napari_dpdeblur.fit.settings import FitSettings
+    from napari_dpdeblur.fitting.settings import FitSettings
 
     widget.show_settings(FitSettings(preset="paper"))
     widget.panel.run_button.click()
@@ -199,11 +199,15 @@ def reactions(widget: Any) -> dict[str, Any]:
 
 
 def open_scene(viewer: Any, size: tuple[int, int]) -> None:
-    from napari_dpdeblur.calibration.synthetic import synthetic_calibration
-    from napari_dpdeblur.capture.synthetic import default_tiles, render_capture, synthetic_scene
-    from napari_dpdeblur.viewer.calibration_layers import calibration_layers
-    from napari_dpdeblur.viewer.layers import capture_layers
-    from napari_dpdeblur.viewer.show import put_layers
+    from napari_dpdeblur.datasets.synthetic.scene import (
+        default_tiles,
+        render_capture,
+        synthetic_scene,
+    )
+    from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
+    from napari_dpdeblur.viewer.layers.add import put_layers
+    from napari_dpdeblur.viewer.layers.calibration import calibration_layers
+    from napari_dpdeblur.viewer.layers.convert import capture_layers
 
     lens = synthetic_calibration(*size, *default_tiles(*size))
     put_layers(viewer, calibration_layers(dataclasses.replace(lens, vignetting=None)))
@@ -211,11 +215,11 @@ def open_scene(viewer: Any, size: tuple[int, int]) -> None:
 
 
 def photograph_target(folder: Path, size: tuple[int, int]) -> None:
-    from napari_dpdeblur.calibration.pose import Pose
-    from napari_dpdeblur.calibration.simulate import simulate_shoot, write_shoot
-    from napari_dpdeblur.calibration.synthetic import synthetic_calibration
-    from napari_dpdeblur.calibration.target import Target
-    from napari_dpdeblur.capture.synthetic_lens import synthetic_kernels
+    from napari_dpdeblur.calibration.target.pattern import Target
+    from napari_dpdeblur.datasets.synthetic.calibration_captures import simulate_shoot, write_shoot
+    from napari_dpdeblur.datasets.synthetic.lens import synthetic_kernels
+    from napari_dpdeblur.datasets.synthetic.screen_pose import Pose
+    from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 
     lens = synthetic_calibration(*size, rows=4, cols=6)
     kernels = synthetic_kernels(4, 6, size=31, disparity_px=-4.0)
@@ -226,7 +230,7 @@ def photograph_target(folder: Path, size: tuple[int, int]) -> None:
 
 
 def fit_beats(viewer: Any, size: tuple[int, int], sampler: Sampler | None) -> dict[str, Any]:
-    from napari_dpdeblur.viewer.fit_widget import FitWidget
+    from napari_dpdeblur.viewer.fit.widget import FitWidget
 
     open_scene(viewer, size)
     widget = FitWidget(viewer)
@@ -241,7 +245,7 @@ def fit_beats(viewer: Any, size: tuple[int, int], sampler: Sampler | None) -> di
 def calibration_beats(
     viewer: Any, size: tuple[int, int], sampler: Sampler | None, folder: Path
 ) -> dict[str, Any]:
-    from napari_dpdeblur.viewer.calibrate_widget import CalibrateWidget
+    from napari_dpdeblur.viewer.calibrate.widget import CalibrateWidget
 
     photograph_target(folder, size)
     widget = CalibrateWidget(viewer)

@@ -23,10 +23,10 @@ from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.cli.arguments import crop_argument
 from napari_dpdeblur.evaluation.ground_truth import load_defocus
 from napari_dpdeblur.evaluation.metrics import defocus_scores
-from napari_dpdeblur.fit import FitResult, FitSettings, fit, run_fit
-from napari_dpdeblur.fit.objective import Objective
-from napari_dpdeblur.fit.paper_preset import loss_weights
-from napari_dpdeblur.fit.problem import FitProblem, pose_problem
+from napari_dpdeblur.fitting import FitResult, FitSettings, fit, run_fit
+from napari_dpdeblur.fitting.paper.objective import Objective
+from napari_dpdeblur.fitting.paper.preset import loss_weights
+from napari_dpdeblur.fitting.problem import FitProblem, pose_problem
 from napari_dpdeblur.optics import TiledBlur, bias_correction
 
 WINDOW = 100  # steps over which the objective is smoothed

@@ -27,10 +27,10 @@ from torch import Tensor
 
 from measured import gigabytes
 from napari_dpdeblur.calibration import load_calibration
-from napari_dpdeblur.fit import losses
-from napari_dpdeblur.fit.losses import LossTerms
-from napari_dpdeblur.fit.objective import Objective, opaque_behind
-from napari_dpdeblur.fit.paper import PaperState, Schedule, descend
+from napari_dpdeblur.fitting.paper import losses
+from napari_dpdeblur.fitting.paper.adam import PaperState, Schedule, descend
+from napari_dpdeblur.fitting.paper.losses import LossTerms
+from napari_dpdeblur.fitting.paper.objective import Objective, opaque_behind
 from napari_dpdeblur.optics import TiledBlur, TileLayout, bias_correction
 
 LAYERS, HEIGHT, WIDTH = 12, 1008, 1344

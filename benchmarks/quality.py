@@ -20,7 +20,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from measured import run_measured
-from napari_dpdeblur.evaluation import defocus_path, evaluate_run, sharp_path, tables
+from napari_dpdeblur.evaluation import defocus_path, evaluate_run, sharp_path
+from napari_dpdeblur.evaluation.comparison import tables
 from napari_dpdeblur.evaluation.scoring import LARGER_IS_BETTER
 
 HEADINGS = tables.HEADINGS | {"memory_gb": "peak GB"}

@@ -29,13 +29,13 @@ import numpy as np
 
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.results import RunRecord, read_mpi, read_run
-from napari_dpdeblur.results.aperture import (
+from napari_dpdeblur.results.refocus.aperture import (
     Aperture,
     calibrated_aperture,
     equivalent_radius_px,
     round_aperture,
 )
-from napari_dpdeblur.results.refocus import LEFT, Refocuser, Shot, preview_reduction
+from napari_dpdeblur.results.refocus.renderer import LEFT, Refocuser, Shot, preview_reduction
 
 AT_LEAST_FPS = 5.0
 
@@ -109,10 +109,10 @@ def measure_window(record: RunRecord, calibration: Path, seconds: float = 8.0) -
     import napari
     from qtpy.QtCore import QElapsedTimer, QTimer
 
-    from napari_dpdeblur.viewer.inspect_widget import InspectWidget
-    from napari_dpdeblur.viewer.layers import run_layers
-    from napari_dpdeblur.viewer.refocus_view import Picture
-    from napari_dpdeblur.viewer.show import put_layers
+    from napari_dpdeblur.viewer.inspect.refocus_view import Picture
+    from napari_dpdeblur.viewer.inspect.widget import InspectWidget
+    from napari_dpdeblur.viewer.layers.add import put_layers
+    from napari_dpdeblur.viewer.layers.convert import run_layers
 
     viewer = napari.Viewer()
     put_layers(viewer, run_layers(record, calibration=load_calibration(calibration)))

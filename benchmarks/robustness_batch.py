@@ -23,18 +23,18 @@ from napari_dpdeblur.batch import make_plan
 from napari_dpdeblur.batch.cluster import connected
 from napari_dpdeblur.batch.run import run_plan
 from napari_dpdeblur.calibration import save_calibration
-from napari_dpdeblur.calibration.synthetic import synthetic_calibration
 from napari_dpdeblur.capture.pgm import write_pgm_pair
-from napari_dpdeblur.capture.synthetic import render_capture, synthetic_scene
-from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.datasets.synthetic.scene import render_capture, synthetic_scene
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
+from napari_dpdeblur.fitting.settings import FitSettings
 
 MAX_RATIO = 0.65
 
 
 def load_torch() -> str:
-    import napari_dpdeblur.fit.solver
+    import napari_dpdeblur.fitting.run
 
-    return str(napari_dpdeblur.fit.solver.__name__)
+    return str(napari_dpdeblur.fitting.run.__name__)
 
 
 def write_captures(folder: Path, count: int, size: tuple[int, int]) -> Path:

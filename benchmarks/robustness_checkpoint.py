@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from napari_dpdeblur.calibration.synthetic import synthetic_calibration
-from napari_dpdeblur.capture.synthetic import render_capture, synthetic_scene
-from napari_dpdeblur.fit import Checkpoint, FitSettings, run_fit
-from napari_dpdeblur.fit.checkpoint import FitState
+from napari_dpdeblur.datasets.synthetic.scene import render_capture, synthetic_scene
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
+from napari_dpdeblur.fitting import Checkpoint, FitSettings, run_fit
+from napari_dpdeblur.fitting.checkpoint import FitState
 
 MAX_SHARE = 0.03
 

@@ -34,10 +34,9 @@ import robustness_scene as scenes
 import robustness_seeds as seeds
 from napari_dpdeblur.batch.index import Index, read_index, write_index
 from napari_dpdeblur.calibration import load_calibration, save_calibration
-from napari_dpdeblur.fit import Checkpoint
-from napari_dpdeblur.fit.checkpoint import FitState
-from napari_dpdeblur.results import export, read_run
-from napari_dpdeblur.viewer import movie
+from napari_dpdeblur.fitting import Checkpoint
+from napari_dpdeblur.fitting.checkpoint import FitState
+from napari_dpdeblur.results import export, movie, read_run
 
 DISK_BYTES = 4_000_000
 LARGEST_BYTES = 300_000

@@ -77,7 +77,7 @@ def read_capture(folder: Path) -> None:
 
 def read_calibration(folder: Path) -> None:
     from napari_dpdeblur.calibration import load_calibration
-    from napari_dpdeblur.calibration.picture import calibration_picture
+    from napari_dpdeblur.calibration.report.picture import calibration_picture
     from napari_dpdeblur.calibration.verdict import verdict_lines
 
     path = folder / "a.dpcal"
@@ -102,7 +102,7 @@ def read_tiffs(folder: Path) -> None:
 
 
 def read_settings(folder: Path) -> None:
-    from napari_dpdeblur.fit.settings import FitSettings
+    from napari_dpdeblur.fitting.settings import FitSettings
 
     FitSettings.read(folder / "settings.yaml")
 
@@ -110,14 +110,14 @@ def read_settings(folder: Path) -> None:
 def read_checkpoint(folder: Path) -> None:
     import torch
 
-    from napari_dpdeblur.fit import Checkpoint
+    from napari_dpdeblur.fitting import Checkpoint
 
     checkpoint = Checkpoint(folder / "run.checkpoint", resume=True)
     checkpoint.load(seeds.CHECKPOINT_SIGNATURE, torch.device("cpu"))
 
 
 def read_target(folder: Path) -> None:
-    from napari_dpdeblur.calibration.target import load_target
+    from napari_dpdeblur.calibration.target.pattern import load_target
 
     load_target(folder / "target.json")
 

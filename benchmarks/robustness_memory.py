@@ -21,8 +21,8 @@ from pathlib import Path
 import psutil
 
 from measured import run_measured
-from napari_dpdeblur.fit.estimate import estimate_memory
-from napari_dpdeblur.fit.presets import Preset
+from napari_dpdeblur.fitting.presets import Preset
+from napari_dpdeblur.fitting.resources import estimate_memory
 
 SIZES = ((480, 640), (1008, 1344), (1512, 2016), (3024, 4032))
 PRESETS: tuple[Preset, ...] = ("preview", "standard")
@@ -44,7 +44,7 @@ class Growth:
 
 def repeated_fits(fits: int, size: tuple[int, int] = (192, 256)) -> Growth:
     """Fit a scene again and again, as a window or a script would."""
-    from napari_dpdeblur.fit import run_fit
+    from napari_dpdeblur.fitting import run_fit
     from napari_dpdeblur.results.fit_record import record_of
     from robustness_scene import small_scene
 

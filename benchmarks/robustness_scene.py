@@ -19,11 +19,11 @@ import numpy as np
 import torch
 
 from napari_dpdeblur.calibration import Calibration
-from napari_dpdeblur.calibration.synthetic import synthetic_calibration
 from napari_dpdeblur.capture import DualPixelCapture
-from napari_dpdeblur.capture.synthetic import render_capture, synthetic_scene
+from napari_dpdeblur.datasets.synthetic.scene import render_capture, synthetic_scene
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.errors import DpDeblurError
-from napari_dpdeblur.fit import Checkpoint, FitSettings, run_fit
+from napari_dpdeblur.fitting import Checkpoint, FitSettings, run_fit
 from napari_dpdeblur.results import RunRecord, read_run, write_run
 from napari_dpdeblur.results.fit_record import record_of
 

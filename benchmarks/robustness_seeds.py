@@ -12,10 +12,10 @@ import cv2
 import numpy as np
 
 from napari_dpdeblur.calibration import save_calibration
-from napari_dpdeblur.calibration.synthetic import synthetic_calibration
-from napari_dpdeblur.calibration.target import Target, save_target
+from napari_dpdeblur.calibration.target.pattern import Target, save_target
 from napari_dpdeblur.capture.pgm import write_pgm_pair
-from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
+from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.results import RunRecord, write_run
 
 SIZE = (12, 16)
@@ -142,8 +142,8 @@ def settings_file(folder: Path) -> None:
 def checkpoint_file(folder: Path) -> None:
     import torch
 
-    from napari_dpdeblur.fit import Checkpoint
-    from napari_dpdeblur.fit.checkpoint import FitState
+    from napari_dpdeblur.fitting import Checkpoint
+    from napari_dpdeblur.fitting.checkpoint import FitState
 
     tensors = {name: torch.rand(1, *SIZE) for name in ("centre", "weight", "defocus_map", "start")}
     history = [{"stage": "image", "step": 1, "data": 0.25}]

@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import torch
 
-from napari_dpdeblur.calibration.synthetic import Simulation, simulate
-from napari_dpdeblur.fit import FitResult, FitSettings, run_fit
-from napari_dpdeblur.fit.bands import bands_of
-from napari_dpdeblur.fit.problem import pose_problem
+from napari_dpdeblur.datasets.synthetic.simulation import Simulation, simulate
+from napari_dpdeblur.fitting import FitResult, FitSettings, run_fit
+from napari_dpdeblur.fitting.image.bands import bands_of
+from napari_dpdeblur.fitting.problem import pose_problem
 
 CROP = (512, 672)
 MARGIN_PX = 64  # of the crop, where it misses light from outside

@@ -16,9 +16,9 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from napari_dpdeblur.calibration.solve_settings import SolveSettings
+from napari_dpdeblur.calibration.solve.settings import SolveSettings
 from napari_dpdeblur.cli.main import PROGRAM, build_parser
-from napari_dpdeblur.fit.settings import FitSettings, Weights
+from napari_dpdeblur.fitting.settings import FitSettings, Weights
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 NOTE = "<!-- Written by docs/generate_reference.py; do not edit. -->\n\n"
@@ -45,7 +45,7 @@ SETTINGS = (
     (
         FitSettings,
         "The fit",
-        "`napari_dpdeblur.fit.FitSettings`. Presets in brackets are those "
+        "`napari_dpdeblur.fitting.FitSettings`. Presets in brackets are those "
         "that a setting belongs to; without them a setting belongs to all of them.",
     ),
     (
@@ -60,7 +60,7 @@ SETTINGS = (
     (
         SolveSettings,
         "The kernels of a calibration",
-        "`napari_dpdeblur.calibration.solve_settings.SolveSettings`; on the command line "
+        "`napari_dpdeblur.calibration.solve.settings.SolveSettings`; on the command line "
         "`calibrate run --grid` and `--kernel-size`. l1 to l4 are the weights of the "
         "[objective of the calibration](../explanation/calibration.md).",
     ),

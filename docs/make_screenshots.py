@@ -25,8 +25,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QFileDialog, QScrollArea, QWidget
 
-from napari_dpdeblur.viewer import find
-from napari_dpdeblur.viewer.layers import ALL_IN_FOCUS, DEFOCUS_MAP
+from napari_dpdeblur.viewer.layers import queries
+from napari_dpdeblur.viewer.layers.convert import ALL_IN_FOCUS, DEFOCUS_MAP
 
 PLUGIN = "napari-dpdeblur"
 FOLDER = Path(__file__).resolve().parent / "screenshots"
@@ -68,11 +68,11 @@ class Tour:
         self.settle()
         self.shot("12_calibrate")
         self.click(widget, "run")
-        self.until(lambda: find.layer_of(self.viewer, CAMERA, "target") is not None, timeout_s)
+        self.until(lambda: queries.layer_of(self.viewer, CAMERA, "target") is not None, timeout_s)
         self.settle(0.4)
         self.shot("13_discs")
         self.until(
-            lambda: self.is_idle(widget) and CAMERA in find.calibrations(self.viewer), timeout_s
+            lambda: self.is_idle(widget) and CAMERA in queries.calibrations(self.viewer), timeout_s
         )
         self.show_only(f"{CAMERA} kernels")
         self.shot("14_kernels")
@@ -109,7 +109,7 @@ class Tour:
             self.until(lambda: len(widget.plot.values().get("data", [])) > 6, timeout_s)
         self.settle(0.2)
         self.shot("03_fit_running")
-        self.until(lambda: self.is_idle(widget) and GROUP in find.runs(self.viewer), timeout_s)
+        self.until(lambda: self.is_idle(widget) and GROUP in queries.runs(self.viewer), timeout_s)
         self.settle(0.4)
         return widget
 
@@ -118,7 +118,7 @@ class Tour:
         self.show_only(f"{GROUP} left")
         self.animate(2)
         for number, kind in (("04_all_in_focus", ALL_IN_FOCUS), ("05_defocus_map", DEFOCUS_MAP)):
-            layer = find.layer_of(self.viewer, GROUP, kind)
+            layer = queries.layer_of(self.viewer, GROUP, kind)
             self.show_only(layer.name)
             self.viewer.layers.selection.active = layer
             self.shot(number)
@@ -272,11 +272,11 @@ class Tour:
 
 def simulate_captures(folder: Path) -> dict[str, int]:
     """What a user would photograph for a calibration, of a small camera; settings that suit it."""
-    from napari_dpdeblur.calibration.pose import Pose
-    from napari_dpdeblur.calibration.simulate import simulate_shoot, write_shoot
-    from napari_dpdeblur.calibration.synthetic import synthetic_calibration
-    from napari_dpdeblur.calibration.target import Target
-    from napari_dpdeblur.capture.synthetic_lens import synthetic_kernels
+    from napari_dpdeblur.calibration.target.pattern import Target
+    from napari_dpdeblur.datasets.synthetic.calibration_captures import simulate_shoot, write_shoot
+    from napari_dpdeblur.datasets.synthetic.lens import synthetic_kernels
+    from napari_dpdeblur.datasets.synthetic.screen_pose import Pose
+    from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 
     kernels = synthetic_kernels(2, 3, size=23, disparity_px=-3.0)
     lens = dataclasses.replace(synthetic_calibration(384, 480, rows=2, cols=3), kernels=kernels)

@@ -15,7 +15,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from napari_dpdeblur.calibration.synthetic import Simulation, simulate
+from napari_dpdeblur.datasets.synthetic.simulation import Simulation, simulate
 from napari_dpdeblur.optics import KernelGrid
 from napari_dpdeblur.results.preview import tone_curve, white_point
 

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from common import INK, LEFT, RIGHT, save, scene
 
-from napari_dpdeblur.calibration.synthetic import Simulation
-from napari_dpdeblur.fit import FitSettings, fit
+from napari_dpdeblur.datasets.synthetic.simulation import Simulation
+from napari_dpdeblur.fitting import FitSettings, fit
 
 HEIGHT, WIDTH = 192, 256
 STEPS = 400

@@ -7,10 +7,11 @@ import numpy as np
 import torch
 from common import INK, save, scene, show
 
-from napari_dpdeblur.fit import FitSettings, closed_form
-from napari_dpdeblur.fit.defocus import Estimate, local_estimate, propagate
-from napari_dpdeblur.fit.evidence import Evidence
-from napari_dpdeblur.fit.problem import pose_problem
+from napari_dpdeblur.fitting import FitSettings
+from napari_dpdeblur.fitting.defocus import search as defocus_search
+from napari_dpdeblur.fitting.defocus.cost_volume import Evidence
+from napari_dpdeblur.fitting.defocus.local_estimate import Estimate, local_estimate, propagate
+from napari_dpdeblur.fitting.problem import pose_problem
 from napari_dpdeblur.results.preview import defocus_colors
 
 # name, row, column (as parts of the picture), colour
@@ -28,9 +29,9 @@ def collected() -> tuple[Evidence, np.ndarray]:
     problem = pose_problem(
         simulation.capture, simulation.calibration, FitSettings(), torch.device("cpu")
     )
-    coarse = problem.reduced(closed_form.search_factor(problem))
-    scales = closed_form.search_scales(problem)
-    steps = closed_form.search(coarse, scales, True, "the scene")
+    coarse = problem.reduced(defocus_search.search_factor(problem))
+    scales = defocus_search.search_scales(problem)
+    steps = defocus_search.search(coarse, scales, True, "the scene")
     while True:
         try:
             next(steps)

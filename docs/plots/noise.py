@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from common import INK, LEFT, RIGHT, lens, save, scene
 
-from napari_dpdeblur.fit.closed_form import returned
-from napari_dpdeblur.fit.evidence import collect_evidence
+from napari_dpdeblur.fitting.defocus.cost_volume import collect_evidence
+from napari_dpdeblur.fitting.defocus.search import returned
 from napari_dpdeblur.optics import KernelGrid, TileLayout, bias_correction
 from napari_dpdeblur.optics.noise import INVERSE_POWER, NOISE_VARIANCE
 

@@ -6,7 +6,7 @@ import numpy as np
 from common import FOLDER, scene, toned
 from PIL import Image, ImageDraw, ImageFont
 
-from napari_dpdeblur.fit import FitResult, run_fit
+from napari_dpdeblur.fitting import FitResult, run_fit
 from napari_dpdeblur.results.preview import defocus_colors, white_point
 
 SEED = 5  # a still life in which most things are seen

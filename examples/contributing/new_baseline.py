@@ -12,7 +12,7 @@ import numpy as np
 from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.evaluation.baselines import Prediction
-from napari_dpdeblur.evaluation.methods import NamedMethod
+from napari_dpdeblur.evaluation.comparison.methods import NamedMethod
 
 SIGMA_PX = 4.0
 STRENGTH = 1.0

@@ -1,7 +1,8 @@
 """A worked example: a term that makes the layers either opaque or clear.
 
 The mean of alpha (1 - alpha) is largest where a layer is half transparent. In the package the
-function would stand in `fit/losses.py`, its gradient in `fit/regularisation.py`, its weight in
+function would stand in `fitting/paper/losses.py`, its gradient in
+`fitting/paper/regularisation.py`, its weight in
 `LossWeights` and in the settings; the test beside it is the one that every term has.
 """
 
@@ -13,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from napari_dpdeblur.fit.losses import LossTerms
-from napari_dpdeblur.fit.objective import Objective
+from napari_dpdeblur.fitting.paper.losses import LossTerms
+from napari_dpdeblur.fitting.paper.objective import Objective
 
 
 def indecision(alpha: Tensor) -> Tensor:

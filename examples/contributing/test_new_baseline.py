@@ -7,9 +7,9 @@ from benchmark_data import CALIBRATION, write_data
 from new_baseline import UNSHARP
 
 from napari_dpdeblur.calibration import load_calibration
-from napari_dpdeblur.evaluation.benchmark import Benchmark
-from napari_dpdeblur.evaluation.methods import known_method
-from napari_dpdeblur.evaluation.result_store import ResultStore
+from napari_dpdeblur.evaluation.comparison.benchmark import Benchmark
+from napari_dpdeblur.evaluation.comparison.methods import known_method
+from napari_dpdeblur.evaluation.comparison.result_store import ResultStore
 
 
 def test_it_is_a_row_of_the_comparison(tmp_path):

@@ -6,9 +6,9 @@ import pytest
 import torch
 from new_loss import DecidedObjective, indecision
 
-from napari_dpdeblur.fit import losses
-from napari_dpdeblur.fit.losses import LossWeights
-from napari_dpdeblur.fit.paper import PaperState, Schedule, descend
+from napari_dpdeblur.fitting.paper import losses
+from napari_dpdeblur.fitting.paper.adam import PaperState, Schedule, descend
+from napari_dpdeblur.fitting.paper.losses import LossWeights
 from napari_dpdeblur.optics import KernelGrid, TiledBlur, TileLayout
 
 LAYERS, HEIGHT, WIDTH = 3, 20, 24

@@ -1,6 +1,6 @@
 """Joint defocus estimation and deblurring of dual-pixel captures, as a napari plugin.
 
-The journey of the data: file pair -> `capture` -> (with `calibration`) `fit` -> `results`.
+The journey of the data: file pair -> `capture` -> (with `calibration`) `fitting` -> `results`.
 In Python: `open`, `load_calibration`, `fit`, then `show` and `save` of the result.
 
 Names are imported on first use: importing this package loads neither torch nor napari nor Qt.
@@ -50,8 +50,6 @@ if not TYPE_CHECKING:  # to a type checker every name would exist
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        if name == "fit":  # the package of this name, which can be called
-            return import_module(f"{__name__}.fit")
         return getattr(import_module(f"{__name__}.api"), name)
 
 

@@ -19,19 +19,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from napari_dpdeblur.calibration import Calibration, load_calibration
-from napari_dpdeblur.calibration.published import fetch_pixel4
-from napari_dpdeblur.calibration.synthetic import Simulation, simulate
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.capture import open_capture as open
+from napari_dpdeblur.datasets.pixel4 import fetch_pixel4
+from napari_dpdeblur.datasets.synthetic.simulation import Simulation, simulate
 from napari_dpdeblur.errors import ResultError
-from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.results import RunRecord, preview_picture, read_run, write_preview, write_run
 from napari_dpdeblur.results.preview import Picture
 from napari_dpdeblur.screen import in_notebook, no_window_reason
 
 if TYPE_CHECKING:
-    from napari_dpdeblur.fit.events import FitEvent, FitResult
-    from napari_dpdeblur.fit.problem import Crop
+    from napari_dpdeblur.fitting.events import FitEvent, FitResult
+    from napari_dpdeblur.fitting.problem import Crop
 
 # As the command line does, before torch is loaded: threads that spin while they wait slow each
 # other down. Nothing happens where it is set already.
@@ -130,7 +130,7 @@ def fit(
     ``checkpoint`` is a file that keeps the state: the same call after an interruption goes on
     from it. It is removed at the end.
     """
-    from napari_dpdeblur.fit.checkpoint import Checkpoint
+    from napari_dpdeblur.fitting.checkpoint import Checkpoint
     from napari_dpdeblur.results.fit_record import record_of
 
     settings = (settings or FitSettings()).changed(**changes)
@@ -153,8 +153,8 @@ def _run(
     progress: bool | Callable[[FitEvent], None],
     **options: Any,
 ) -> FitResult:
-    from napari_dpdeblur.fit.progress_bar import fit_with_bar
-    from napari_dpdeblur.fit.solver import run_fit
+    from napari_dpdeblur.fitting.run import run_fit
+    from napari_dpdeblur.progress_bar import fit_with_bar
 
     if callable(progress):
         return run_fit(capture, calibration, settings, on_event=progress, **options)

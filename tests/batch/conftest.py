@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from napari_dpdeblur.calibration import save_calibration
-from napari_dpdeblur.calibration.synthetic import synthetic_calibration
 from napari_dpdeblur.capture.pgm import write_pgm_pair
-from napari_dpdeblur.capture.synthetic import render_capture, synthetic_scene
-from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.datasets.synthetic.scene import render_capture, synthetic_scene
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
+from napari_dpdeblur.fitting.settings import FitSettings
 
 SIZE = (48, 64)
 # Few captures in the suite, as many as promised with --run-slow.

@@ -24,8 +24,8 @@ from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.capture import find_captures, open_capture
 from napari_dpdeblur.cli import main
 from napari_dpdeblur.errors import ResultError, SettingsError
-from napari_dpdeblur.fit import run_fit
-from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.fitting import run_fit
+from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.results import write_run
 from napari_dpdeblur.results.fit_record import record_of
 
@@ -218,7 +218,9 @@ def test_a_gpu_gets_one_capture_at_a_time(
     """Whatever is asked; a sentence says so. The batch itself is not run here."""
     import torch
 
-    monkeypatch.setattr("napari_dpdeblur.fit.device.resolve_device", lambda _: torch.device("cuda"))
+    monkeypatch.setattr(
+        "napari_dpdeblur.fitting.device.resolve_device", lambda _: torch.device("cuda")
+    )
     started: list[int] = []
 
     @contextmanager

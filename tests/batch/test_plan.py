@@ -16,8 +16,8 @@ from napari_dpdeblur.batch.work import fit_one
 from napari_dpdeblur.calibration import load_calibration, save_calibration
 from napari_dpdeblur.capture.pgm import read_pgm, write_pgm
 from napari_dpdeblur.errors import CaptureError, ResultError
-from napari_dpdeblur.fit.estimate import estimate_memory
-from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.fitting.resources import estimate_memory
+from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.results import read_run
 from napari_dpdeblur.results.run_folder import RUN_FILES
 

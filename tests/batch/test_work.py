@@ -16,8 +16,8 @@ from napari_dpdeblur.batch.plan import CHECKPOINTS
 from napari_dpdeblur.batch.run import _task
 from napari_dpdeblur.batch.work import Report, fit_one
 from napari_dpdeblur.capture.pgm import write_pgm_pair
-from napari_dpdeblur.fit import estimate
-from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.fitting import resources
+from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.results import read_run
 
 
@@ -79,14 +79,14 @@ def test_files_that_changed_meanwhile_are_not_taken(plan: Plan, tmp_path: Path) 
 
 def test_a_calibration_that_changed_meanwhile_is_not_taken(plan: Plan, tmp_path: Path) -> None:
     from napari_dpdeblur.calibration import save_calibration
-    from napari_dpdeblur.calibration.synthetic import synthetic_calibration
+    from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 
     save_calibration(synthetic_calibration(48, 64, 1, 1), tmp_path / "lens.dpcal")
     assert "is not the one that the batch began with" in str(work(plan).failure)
 
 
 def test_a_shortage_of_memory_is_a_report(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimate, "available_memory", lambda: 100_000_000)
+    monkeypatch.setattr(resources, "available_memory", lambda: 100_000_000)
     assert "The fit of scene00 needs about 0.6 GB of memory, but only 0.1 GB" in str(
         work(plan).failure
     )

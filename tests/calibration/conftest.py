@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from napari_dpdeblur.calibration import Calibration, Field
-from napari_dpdeblur.calibration.pose import Pose
 from napari_dpdeblur.calibration.run import Captures, calibrate
-from napari_dpdeblur.calibration.simulate import Shoot, simulate_shoot
-from napari_dpdeblur.calibration.solve_settings import SolveSettings
-from napari_dpdeblur.calibration.synthetic import synthetic_calibration
-from napari_dpdeblur.calibration.target import Target
+from napari_dpdeblur.calibration.solve.settings import SolveSettings
+from napari_dpdeblur.calibration.target.pattern import Target
 from napari_dpdeblur.capture import DualPixelCapture, Source
-from napari_dpdeblur.capture.synthetic_lens import synthetic_kernels
+from napari_dpdeblur.datasets.synthetic.calibration_captures import Shoot, simulate_shoot
+from napari_dpdeblur.datasets.synthetic.lens import synthetic_kernels
+from napari_dpdeblur.datasets.synthetic.screen_pose import Pose
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 
 FRAME = (48, 64)
 SMALL_FRAME = (384, 480)

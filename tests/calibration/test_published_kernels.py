@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from napari_dpdeblur.calibration import Calibration, Field, load_calibration
-from napari_dpdeblur.calibration.pose import Pose
 from napari_dpdeblur.calibration.run import Captures, calibrate
-from napari_dpdeblur.calibration.simulate import Exposure, simulate_shoot
-from napari_dpdeblur.calibration.solve_settings import SolveSettings
-from napari_dpdeblur.calibration.target import Target
+from napari_dpdeblur.calibration.solve.settings import SolveSettings
+from napari_dpdeblur.calibration.target.pattern import Target
 from napari_dpdeblur.calibration.verdict import centroids_px, disparity_px
+from napari_dpdeblur.datasets.synthetic.calibration_captures import Exposure, simulate_shoot
+from napari_dpdeblur.datasets.synthetic.screen_pose import Pose
 
 FRAME = (504, 672)
 FIELD = Field(84, 84, 336, 504)

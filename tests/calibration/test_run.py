@@ -14,12 +14,10 @@ from napari_dpdeblur.calibration.distance import (
     relative_scale,
     with_lens_constants,
 )
-from napari_dpdeblur.calibration.evidence import central_field
-from napari_dpdeblur.calibration.picture import calibration_picture, write_picture
-from napari_dpdeblur.calibration.pose import Pose
+from napari_dpdeblur.calibration.report.picture import calibration_picture, write_picture
 from napari_dpdeblur.calibration.run import Captures, calibrate, merge_burst
-from napari_dpdeblur.calibration.simulate import Exposure, simulate_shoot
-from napari_dpdeblur.calibration.target import Target
+from napari_dpdeblur.calibration.solve.observations import central_field
+from napari_dpdeblur.calibration.target.pattern import Target
 from napari_dpdeblur.calibration.verdict import (
     RULES,
     Rule,
@@ -27,6 +25,8 @@ from napari_dpdeblur.calibration.verdict import (
     disparity_px,
     verdict_lines,
 )
+from napari_dpdeblur.datasets.synthetic.calibration_captures import Exposure, simulate_shoot
+from napari_dpdeblur.datasets.synthetic.screen_pose import Pose
 from napari_dpdeblur.errors import CalibrationError, CaptureError
 
 FRAME = (384, 480)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from napari_dpdeblur.calibration.simulate import Exposure, expose
 from napari_dpdeblur.calibration.vignetting import merge_white_sheets
-from napari_dpdeblur.capture.synthetic_lens import synthetic_vignetting
+from napari_dpdeblur.datasets.synthetic.calibration_captures import Exposure, expose
+from napari_dpdeblur.datasets.synthetic.lens import synthetic_vignetting
 from napari_dpdeblur.errors import CalibrationError
 
 SHAPE = (96, 128)

@@ -18,7 +18,7 @@ import torch
 import yaml
 
 from napari_dpdeblur.cli import demo, main
-from napari_dpdeblur.fit import FitSettings
+from napari_dpdeblur.fitting import FitSettings
 from napari_dpdeblur.results import read_run
 from napari_dpdeblur.results.run_folder import RUN_FILES
 

@@ -18,9 +18,9 @@ import version_1_content as content
 import yaml
 
 import napari_dpdeblur as dpdeblur
-from napari_dpdeblur.calibration.dpcal import HEADER_NAME
+from napari_dpdeblur.calibration.file_format import HEADER_NAME
 from napari_dpdeblur.errors import CalibrationError, ResultError
-from napari_dpdeblur.fit import FitSettings
+from napari_dpdeblur.fitting import FitSettings
 
 FILES = Path(__file__).parent / "version_1"
 RUN, CALIBRATION, SETTINGS = FILES / "run", FILES / "calibration.dpcal", FILES / "settings.yaml"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from napari_dpdeblur.cli import evaluate
+from napari_dpdeblur.cli.compare import evaluate
 from napari_dpdeblur.errors import EvaluationError, ResultError
 from napari_dpdeblur.evaluation.evaluate_run import evaluate_run, format_report
 from napari_dpdeblur.results import RunRecord, write_run

@@ -8,9 +8,9 @@ import cv2
 import numpy as np
 
 from napari_dpdeblur.calibration import Calibration, save_calibration
-from napari_dpdeblur.calibration.synthetic import synthetic_calibration
 from napari_dpdeblur.capture.pgm import write_pgm_pair
-from napari_dpdeblur.capture.synthetic import SyntheticScene, render_capture, synthetic_scene
+from napari_dpdeblur.datasets.synthetic.scene import SyntheticScene, render_capture, synthetic_scene
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.evaluation import defocus_path, sharp_path
 
 SIZE = (96, 128)

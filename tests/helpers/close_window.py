@@ -14,12 +14,12 @@ import napari
 import numpy as np
 from qtpy.QtCore import QTimer
 
-from napari_dpdeblur.calibration.synthetic import synthetic_calibration
-from napari_dpdeblur.capture.synthetic import render_capture, synthetic_scene
+from napari_dpdeblur.datasets.synthetic.scene import render_capture, synthetic_scene
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.results import RunRecord
-from napari_dpdeblur.viewer.calibration_layers import calibration_layers
-from napari_dpdeblur.viewer.layers import capture_layers, run_layers
-from napari_dpdeblur.viewer.show import put_layers
+from napari_dpdeblur.viewer.layers.add import put_layers
+from napari_dpdeblur.viewer.layers.calibration import calibration_layers
+from napari_dpdeblur.viewer.layers.convert import capture_layers, run_layers
 
 SIZE = (96, 128)
 LARGE = (600, 800)
@@ -29,7 +29,7 @@ def during_a_fit(viewer: Any) -> Callable[[], int | None]:
     """A fit that would go on for long; ready when a picture of it is seen."""
     from fit_bench import ENDLESS
 
-    from napari_dpdeblur.viewer.fit_widget import FitWidget
+    from napari_dpdeblur.viewer.fit.widget import FitWidget
 
     put_layers(viewer, calibration_layers(synthetic_calibration(*SIZE, rows=2, cols=3)))
     put_layers(viewer, capture_layers(render_capture(synthetic_scene(*SIZE), name="scene")))
@@ -42,7 +42,7 @@ def during_a_fit(viewer: Any) -> Callable[[], int | None]:
 
 def during_refocusing(viewer: Any) -> Callable[[], int | None]:
     """A slider that is moved for ever; ready when a picture was seen and the next is rendered."""
-    from napari_dpdeblur.viewer.inspect_widget import InspectWidget
+    from napari_dpdeblur.viewer.inspect.widget import InspectWidget
 
     put_layers(viewer, run_layers(large_record()))
     widget = InspectWidget(viewer)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from napari_dpdeblur.errors import FitError
-from napari_dpdeblur.fit.control import FitControl
+from napari_dpdeblur.fitting.control import FitControl
 from napari_dpdeblur.jobs.messages import Message, Note, Progress
 
 

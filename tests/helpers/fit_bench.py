@@ -9,11 +9,11 @@ from typing import Any
 import psutil
 from napari.utils.notifications import notification_manager
 
-from napari_dpdeblur.fit.settings import FitSettings
-from napari_dpdeblur.viewer.calibration_layers import calibration_layers
-from napari_dpdeblur.viewer.fit_widget import FitWidget
-from napari_dpdeblur.viewer.layers import capture_layers
-from napari_dpdeblur.viewer.show import put_layers
+from napari_dpdeblur.fitting.settings import FitSettings
+from napari_dpdeblur.viewer.fit.widget import FitWidget
+from napari_dpdeblur.viewer.layers.add import put_layers
+from napari_dpdeblur.viewer.layers.calibration import calibration_layers
+from napari_dpdeblur.viewer.layers.convert import capture_layers
 
 PATIENCE_MS = 240_000
 QUICK = FitSettings(preset="preview", layers=4, threads=1)

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from napari_dpdeblur.fit.control import FitControl
+from napari_dpdeblur.fitting.control import FitControl
 from napari_dpdeblur.jobs.messages import ENDS, Job, Message
 from napari_dpdeblur.jobs.process import JobProcess
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from napari_dpdeblur.calibration import save_calibration
-from napari_dpdeblur.calibration.pose import Pose
-from napari_dpdeblur.calibration.simulate import simulate_shoot, write_shoot
-from napari_dpdeblur.calibration.solve_settings import SolveSettings
-from napari_dpdeblur.calibration.synthetic import synthetic_calibration
-from napari_dpdeblur.calibration.target import Target, load_target
-from napari_dpdeblur.capture.synthetic_lens import synthetic_kernels
+from napari_dpdeblur.calibration.solve.settings import SolveSettings
+from napari_dpdeblur.calibration.target.pattern import Target, load_target
+from napari_dpdeblur.datasets.synthetic.calibration_captures import simulate_shoot, write_shoot
+from napari_dpdeblur.datasets.synthetic.lens import synthetic_kernels
+from napari_dpdeblur.datasets.synthetic.screen_pose import Pose
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.errors import CalibrationError
-from napari_dpdeblur.fit.control import FitCancelled, FitControl
+from napari_dpdeblur.fitting.control import FitCancelled, FitControl
 from napari_dpdeblur.jobs import calibration_job, device_job
 from napari_dpdeblur.jobs.calibration_job import CalibrationRequest
 

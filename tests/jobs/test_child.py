@@ -8,7 +8,7 @@ import example_jobs
 import pytest
 
 from napari_dpdeblur.errors import CalibrationError
-from napari_dpdeblur.fit.control import FitControl
+from napari_dpdeblur.fitting.control import FitControl
 from napari_dpdeblur.jobs import child
 from napari_dpdeblur.jobs.channel import receive
 from napari_dpdeblur.jobs.messages import Cancelled, Failed, Finished, Job, Note, Progress

@@ -13,15 +13,15 @@ import pytest
 import torch
 
 from napari_dpdeblur.calibration import Field, save_calibration
-from napari_dpdeblur.calibration.synthetic import synthetic_calibration
-from napari_dpdeblur.capture.synthetic import default_tiles, render_capture, synthetic_scene
+from napari_dpdeblur.datasets.synthetic.scene import default_tiles, render_capture, synthetic_scene
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.errors import CalibrationError, FitError, ResultError
-from napari_dpdeblur.fit import FitControl, FitSettings, run_fit
+from napari_dpdeblur.fitting import FitControl, FitSettings, run_fit
+from napari_dpdeblur.generators import finish
 from napari_dpdeblur.jobs.cache import CachedCheckpoint, checkpoint_folder, forget_old_checkpoints
 from napari_dpdeblur.jobs.fit_job import FUNCTION, FitRequest, crop_of, place_of, run
 from napari_dpdeblur.jobs.messages import Failed, Finished, Note, Progress
 from napari_dpdeblur.results import read_run
-from napari_dpdeblur.steps import finish
 
 SIZE = (96, 128)
 resource = pytest.importorskip("resource")

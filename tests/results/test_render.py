@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from napari_dpdeblur.calibration.synthetic import synthetic_calibration
-from napari_dpdeblur.capture.synthetic import synthetic_scene
+from napari_dpdeblur.datasets.synthetic.scene import synthetic_scene
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.results.render import layer_blur, render_views
 

@@ -16,7 +16,7 @@ from napari_dpdeblur.capture.image_file import parse_image_header
 from napari_dpdeblur.capture.pgm import read_pgm, write_pgm_pair
 from napari_dpdeblur.errors import CaptureError, DpDeblurError, SettingsError
 from napari_dpdeblur.files.plain import parse_json, parse_yaml
-from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.fitting.settings import FitSettings
 from robustness_fuzz import READERS, fuzz
 from robustness_mutate import damaged
 

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from napari_dpdeblur.calibration import load_calibration, save_calibration
-from napari_dpdeblur.calibration.synthetic import synthetic_calibration
 from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.capture.image_file import read_image
 from napari_dpdeblur.capture.pgm import write_pgm_pair
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.errors import (
     CalibrationError,
     CaptureError,
@@ -29,7 +29,7 @@ from napari_dpdeblur.errors import (
     SettingsError,
 )
 from napari_dpdeblur.files.archive import check_stored_members
-from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.results import read_mpi, read_run
 from napari_dpdeblur.results.provenance import read_provenance
 from robustness_seeds import small_run
@@ -51,7 +51,7 @@ def pipe(tmp_path: Path) -> Callable[[str], Path]:
 def read_checkpoint(path: Path) -> object:
     import torch
 
-    from napari_dpdeblur.fit import Checkpoint
+    from napari_dpdeblur.fitting import Checkpoint
 
     return Checkpoint(path, resume=True).load("signature", torch.device("cpu"))
 

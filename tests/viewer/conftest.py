@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from napari_dpdeblur.calibration import Calibration
-from napari_dpdeblur.calibration.synthetic import synthetic_calibration
 from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.results import RunRecord
+from napari_dpdeblur.viewer.shared import gc_pause
 
 SIZE = (96, 128)
 
@@ -29,10 +30,9 @@ def _own_settings(
 @pytest.fixture
 def nobody_froze(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if no test before had needed short collections; some release them after their end."""
-    from napari_dpdeblur.viewer import short_collections
 
-    monkeypatch.setattr(short_collections, "_needs", set())
-    monkeypatch.setattr(short_collections, "_frozen_here", False)
+    monkeypatch.setattr(gc_pause, "_needs", set())
+    monkeypatch.setattr(gc_pause, "_frozen_here", False)
     gc.unfreeze()
     yield
     gc.unfreeze()
@@ -76,7 +76,7 @@ def _empty(viewer: Any) -> None:
 @pytest.fixture(scope="session")
 def scene_capture() -> DualPixelCapture:
     """A synthetic capture of 96 x 128 square pixels, stored with 48 rows as the phone does."""
-    from napari_dpdeblur.capture.synthetic import render_capture, synthetic_scene
+    from napari_dpdeblur.datasets.synthetic.scene import render_capture, synthetic_scene
 
     scene = synthetic_scene(*SIZE, seed=1)
     return render_capture(scene, _grid(), seed=1, pixel_aspect=2, name="scene")
@@ -89,7 +89,7 @@ def calibration() -> Calibration:
 
 
 def _grid() -> Any:
-    from napari_dpdeblur.capture.synthetic_lens import synthetic_kernels
+    from napari_dpdeblur.datasets.synthetic.lens import synthetic_kernels
     from napari_dpdeblur.optics import KernelGrid
 
     return KernelGrid.from_array(synthetic_kernels(2, 3), 2, 3)

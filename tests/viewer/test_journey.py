@@ -10,8 +10,14 @@ import pytest
 
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.results import read_run
-from napari_dpdeblur.viewer import find
-from napari_dpdeblur.viewer.layers import ALL_IN_FOCUS, DEFOCUS_MAP, MPI, TRUE_DEFOCUS, TRUE_IMAGE
+from napari_dpdeblur.viewer.layers import queries
+from napari_dpdeblur.viewer.layers.convert import (
+    ALL_IN_FOCUS,
+    DEFOCUS_MAP,
+    MPI,
+    TRUE_DEFOCUS,
+    TRUE_IMAGE,
+)
 
 SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "make_screenshots.py"
 
@@ -59,14 +65,14 @@ def test_the_whole_journey(script, tour, viewer, tmp_path):
     check_refocus(near, far)
     tour.depth(widget)
 
-    before = find.runs(viewer)[script.GROUP]
+    before = queries.runs(viewer)[script.GROUP]
     folder = tour.save_and_reopen()
     check_reopened(viewer, before, folder, script.GROUP)
     assert lit_share(tour.canvas()) > 0.3
 
 
 def check_calibration(script, viewer, folder):
-    made = find.calibrations(viewer)[script.CAMERA]
+    made = queries.calibrations(viewer)[script.CAMERA]
     saved = load_calibration(folder / "phone.dpcal")
     assert saved.content_hash() == made.content_hash()
     assert saved.camera == script.CAMERA
@@ -78,14 +84,14 @@ def check_calibration(script, viewer, folder):
 
 def check_result(viewer, group):
     """Closer to the truth, as the left half of the lens sees it, than the capture is."""
-    record = find.runs(viewer)[group]
-    lens = find.calibrations(viewer)["synthetic lens"]
-    truth = find.layer_of(viewer, group, TRUE_IMAGE).data * lens.vignetting[0]
-    captured = lens.prepare(find.captures(viewer)[group])[0, 0]
+    record = queries.runs(viewer)[group]
+    lens = queries.calibrations(viewer)["synthetic lens"]
+    truth = queries.layer_of(viewer, group, TRUE_IMAGE).data * lens.vignetting[0]
+    captured = lens.prepare(queries.captures(viewer)[group])[0, 0]
     assert likeness(record.all_in_focus[0], truth) > likeness(captured, truth) + 0.03
-    defocus = find.layer_of(viewer, group, TRUE_DEFOCUS).data
+    defocus = queries.layer_of(viewer, group, TRUE_DEFOCUS).data
     assert likeness(record.defocus_map, defocus) > 0.8
-    assert find.layer_of(viewer, group, ALL_IN_FOCUS).visible
+    assert queries.layer_of(viewer, group, ALL_IN_FOCUS).visible
 
 
 def likeness(first, second):
@@ -94,7 +100,7 @@ def likeness(first, second):
 
 def check_map_on_canvas(tour, group):
     """Viridis has colours that no grey picture has."""
-    tour.show_only(find.layer_of(tour.viewer, group, DEFOCUS_MAP).name)
+    tour.show_only(queries.layer_of(tour.viewer, group, DEFOCUS_MAP).name)
     pixels = tour.canvas().astype(int)
     colourful = np.ptp(pixels, axis=-1) > 40
     assert colourful.mean() > 0.3
@@ -112,10 +118,10 @@ def check_refocus(near, far):
 
 
 def check_reopened(viewer, before, folder, group):
-    back = find.runs(viewer)[group]
+    back = queries.runs(viewer)[group]
     np.testing.assert_array_equal(back.all_in_focus, before.all_in_focus)
     np.testing.assert_array_equal(back.defocus_map, before.defocus_map)
     layers = len(back.defocus_scales)
-    assert find.layer_of(viewer, group, MPI).data.shape == (layers, 288, 384, 4)
+    assert queries.layer_of(viewer, group, MPI).data.shape == (layers, 288, 384, 4)
     assert read_run(folder).provenance["settings"]["preset"] == "preview"
-    assert find.layer_of(viewer, group, MPI).axis_labels == ("layer", "y", "x")
+    assert queries.layer_of(viewer, group, MPI).axis_labels == ("layer", "y", "x")

@@ -14,8 +14,9 @@ from napari_dpdeblur.calibration import save_calibration
 from napari_dpdeblur.errors import DpDeblurError
 from napari_dpdeblur.files import digest
 from napari_dpdeblur.results import write_run
-from napari_dpdeblur.viewer import find, reader
-from napari_dpdeblur.viewer.layers import info
+from napari_dpdeblur.viewer import reader
+from napari_dpdeblur.viewer.layers import queries
+from napari_dpdeblur.viewer.layers.convert import info
 from napari_dpdeblur.viewer.reader import get_reader
 
 PLUGIN = "napari-dpdeblur"
@@ -50,7 +51,7 @@ def test_files_dropped_together_give_one_pair(viewer, capture_files):
     assert [layer.name for layer in viewer.layers] == ["scene right", "scene left"]
     viewer.open(str(capture_files[0]), plugin=PLUGIN)
     assert len(viewer.layers) == 2
-    assert len(find.captures(viewer)) == 1
+    assert len(queries.captures(viewer)) == 1
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -63,7 +64,7 @@ def test_a_view_that_was_deleted_comes_back(viewer_model, capture_files, side, m
     for data, options, _ in get_reader(path)(path):
         viewer_model.add_image(data, **options)
     assert {layer.name for layer in viewer_model.layers} == {"scene left", "scene right"}
-    assert list(find.captures(viewer_model)) == ["scene"]
+    assert list(queries.captures(viewer_model)) == ["scene"]
     assert get_reader(path)(path) == [(None,)]
 
 
@@ -85,7 +86,7 @@ def test_a_run_folder_comes_back_as_it_was(viewer_model, make_record, tmp_path):
         viewer_model.layers.clear()
         for data, options, _ in get_reader(path)(path):
             viewer_model.add_image(data, **options)
-        back = find.runs(viewer_model)["scene"]
+        back = queries.runs(viewer_model)["scene"]
         np.testing.assert_array_equal(back.all_in_focus, record.all_in_focus)
         np.testing.assert_array_equal(back.defocus_map, record.defocus_map)
         np.testing.assert_allclose(back.mpi_color, record.mpi_color, atol=1e-3)
@@ -143,7 +144,7 @@ def test_a_calibration_file_opens_as_its_kernels(viewer_model, calibration, tmp_
     save_calibration(calibration, path)
     for data, options, _ in get_reader(str(path))(str(path)):
         viewer_model.add_image(data, **options)
-    found = find.calibrations(viewer_model)
+    found = queries.calibrations(viewer_model)
     assert list(found) == ["lens"]
     assert found["lens"].content_hash() == calibration.content_hash()
     assert "lens kernels" in viewer_model.layers

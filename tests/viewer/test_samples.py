@@ -10,9 +10,10 @@ import pytest
 from napari.utils.notifications import notification_manager
 
 from napari_dpdeblur.calibration import load_calibration
-from napari_dpdeblur.viewer import find, samples
-from napari_dpdeblur.viewer.calibration_layers import KERNELS
-from napari_dpdeblur.viewer.layers import TRUE_DEFOCUS, TRUE_IMAGE, info
+from napari_dpdeblur.viewer import samples
+from napari_dpdeblur.viewer.layers import queries
+from napari_dpdeblur.viewer.layers.calibration import KERNELS
+from napari_dpdeblur.viewer.layers.convert import TRUE_DEFOCUS, TRUE_IMAGE, info
 
 PLUGIN = "napari-dpdeblur"
 
@@ -20,15 +21,15 @@ PLUGIN = "napari-dpdeblur"
 def test_the_synthetic_sample_is_complete(viewer_model):
     for data, options, _ in samples.synthetic():
         viewer_model.add_image(data, **options)
-    (capture,) = find.captures(viewer_model).values()
-    (lens,) = find.calibrations(viewer_model).values()
+    (capture,) = queries.captures(viewer_model).values()
+    (lens,) = queries.calibrations(viewer_model).values()
     assert capture.raw.shape == (2, 1, 144, 384)
     assert lens.prepare(capture).shape == (2, 1, 288, 384)
     shown = [layer.name for layer in viewer_model.layers if layer.visible]
     assert shown == ["synthetic right", "synthetic left"]
-    truth = find.layer_of(viewer_model, "synthetic", TRUE_DEFOCUS)
+    truth = queries.layer_of(viewer_model, "synthetic", TRUE_DEFOCUS)
     assert 0.1 <= truth.data.min() < 0.5 < 1.0 < truth.data.max() <= 1.4
-    assert find.layer_of(viewer_model, "synthetic", TRUE_IMAGE).data.shape == (288, 384)
+    assert queries.layer_of(viewer_model, "synthetic", TRUE_IMAGE).data.shape == (288, 384)
 
 
 def test_the_synthetic_sample_needs_no_torch():
@@ -49,15 +50,15 @@ def mirror(pixel4_data, tmp_path, monkeypatch):
 def test_a_published_scene_arrives_in_the_background(viewer, qtbot, mirror):
     (notice,) = viewer.open_sample(PLUGIN, "pixel4")
     assert notice.name.startswith("Pixel 4 scene 005")
-    assert find.captures(viewer) == {}
-    qtbot.waitUntil(lambda: "005" in find.captures(viewer), timeout=60_000)
+    assert queries.captures(viewer) == {}
+    qtbot.waitUntil(lambda: "005" in queries.captures(viewer), timeout=60_000)
     assert notice not in viewer.layers
-    (lens,) = find.calibrations(viewer).values()
+    (lens,) = queries.calibrations(viewer).values()
     assert lens.camera == "Google Pixel 4"
-    path = info(find.layer_of(viewer, "Google Pixel 4", KERNELS))["calibration_path"]
+    path = info(queries.layer_of(viewer, "Google Pixel 4", KERNELS))["calibration_path"]
     assert load_calibration(path).content_hash() == lens.content_hash()
-    assert lens.prepare(find.captures(viewer)["005"]).shape == (2, 1, 1008, 1344)
-    truth = find.layer_of(viewer, "005", TRUE_IMAGE)
+    assert lens.prepare(queries.captures(viewer)["005"]).shape == (2, 1, 1008, 1344)
+    truth = queries.layer_of(viewer, "005", TRUE_IMAGE)
     np.testing.assert_allclose(truth.extent.world, [[252, 336], [1259, 1679]])
 
 

@@ -15,9 +15,15 @@ from PIL import Image
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results import read_mpi, read_run, run_folder
 from napari_dpdeblur.results.export import display_values
-from napari_dpdeblur.viewer import find
-from napari_dpdeblur.viewer.layers import ALL_IN_FOCUS, DEFOCUS_MAP, MPI, capture_layers, run_layers
-from napari_dpdeblur.viewer.show import put_layers
+from napari_dpdeblur.viewer.layers import queries
+from napari_dpdeblur.viewer.layers.add import put_layers
+from napari_dpdeblur.viewer.layers.convert import (
+    ALL_IN_FOCUS,
+    DEFOCUS_MAP,
+    MPI,
+    capture_layers,
+    run_layers,
+)
 
 PLUGIN = "napari-dpdeblur"
 
@@ -33,7 +39,7 @@ def saved_model(viewer_model, make_record):
 
 
 def layer(model, kind):
-    return find.layer_of(model, "scene", kind)
+    return queries.layer_of(model, "scene", kind)
 
 
 def write(kind):
@@ -53,7 +59,7 @@ def save(layer_, path, kind):
 def test_the_run_folder_from_all_layers(saved_model, scene_capture, calibration, tmp_path):
     put_layers(saved_model, capture_layers(scene_capture))
     saved_model.layers.save(str(tmp_path / "scene.dprun"), plugin=PLUGIN)
-    record = find.runs(saved_model)["scene"]
+    record = queries.runs(saved_model)["scene"]
     back = read_run(tmp_path / "scene.dprun")
     np.testing.assert_array_equal(back.all_in_focus, record.all_in_focus)
     np.testing.assert_array_equal(back.confidence, record.confidence)

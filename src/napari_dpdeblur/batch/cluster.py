@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import Any
 
 from napari_dpdeblur.errors import SettingsError
-from napari_dpdeblur.fit.estimate import SPARE_SHARE, available_memory, usable_threads
-from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.fitting.resources import SPARE_SHARE, available_memory, usable_threads
+from napari_dpdeblur.fitting.settings import FitSettings
 
 LOCAL = "local"
 CONNECT_S = 20
@@ -23,7 +23,7 @@ def local_workers(asked: int | None, memory_bytes: int, settings: FitSettings, t
     """
     if asked is not None and asked < 1:
         raise SettingsError(f"{asked} workers cannot work; give at least one.")
-    from napari_dpdeblur.fit.device import resolve_device
+    from napari_dpdeblur.fitting.device import resolve_device
 
     if resolve_device(settings.device).type != "cpu":
         return 1

@@ -14,8 +14,8 @@ from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import capture_name, find_captures, open_capture
 from napari_dpdeblur.errors import CaptureError, DpDeblurError, ResultError
 from napari_dpdeblur.files import digest
-from napari_dpdeblur.fit.estimate import estimate_memory
-from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.fitting.resources import estimate_memory
+from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.results.provenance import read_provenance
 from napari_dpdeblur.results.run_folder import RUN_FILES
 

@@ -13,7 +13,7 @@ from napari_dpdeblur.batch.plan import CHECKPOINTS, KEY, Conditions
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import DualPixelCapture, open_capture
 from napari_dpdeblur.errors import CalibrationError, CaptureError, DpDeblurError, FitError
-from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.results import check_run_folder, write_run
 from napari_dpdeblur.results.provenance import read_provenance
 
@@ -65,7 +65,7 @@ def _fit(task: Task) -> None:
     calibration = _calibration(task.conditions)
     capture = _capture(task)
 
-    from napari_dpdeblur.fit import Checkpoint
+    from napari_dpdeblur.fitting import Checkpoint
     from napari_dpdeblur.results.fit_record import record_of
 
     checkpoint = Checkpoint(Path(task.output) / CHECKPOINTS / f"{task.key}.checkpoint", resume=True)
@@ -84,7 +84,7 @@ def _result(
     capture: DualPixelCapture, calibration: Calibration, settings: FitSettings, checkpoint: Any
 ) -> Any:
     """Go on from an earlier attempt; if that fails, begin again once."""
-    from napari_dpdeblur.fit import run_fit
+    from napari_dpdeblur.fitting import run_fit
 
     began = checkpoint.path.exists()
     try:

@@ -1,6 +1,6 @@
 """Calibrations: the blur kernels and vignetting of one camera, and how to get them."""
 
-from napari_dpdeblur.calibration.calibration import (
+from napari_dpdeblur.calibration.record import (
     Calibration,
     Field,
     load_calibration,

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from napari_dpdeblur.calibration.calibration import Calibration
+from napari_dpdeblur.calibration.record import Calibration
 from napari_dpdeblur.calibration.verdict import disparity_px
 from napari_dpdeblur.errors import CalibrationError
 

@@ -10,19 +10,24 @@ from typing import Any
 import cv2
 import numpy as np
 
-from napari_dpdeblur.calibration.calibration import Calibration, Field
-from napari_dpdeblur.calibration.detect import Detection, detect_discs
-from napari_dpdeblur.calibration.diagnostics import diagnostics, seen_discs
 from napari_dpdeblur.calibration.events import CalibrationEvent, Clock
-from napari_dpdeblur.calibration.evidence import central_field, gather_evidence
-from napari_dpdeblur.calibration.radiometry import Screen, screen_views
-from napari_dpdeblur.calibration.solve import Evidence, Solution, SolveSettings, solve_kernels
-from napari_dpdeblur.calibration.target import Target
+from napari_dpdeblur.calibration.record import Calibration, Field
+from napari_dpdeblur.calibration.report.thumbnails import diagnostics, seen_discs
+from napari_dpdeblur.calibration.solve.kernels import (
+    Evidence,
+    Solution,
+    SolveSettings,
+    solve_kernels,
+)
+from napari_dpdeblur.calibration.solve.observations import central_field, gather_evidence
+from napari_dpdeblur.calibration.solve.radiometry import Screen, screen_views
+from napari_dpdeblur.calibration.target.detect import Detection, detect_discs
+from napari_dpdeblur.calibration.target.pattern import Target
 from napari_dpdeblur.calibration.verdict import judge
 from napari_dpdeblur.calibration.vignetting import Vignetting, merge_white_sheets
 from napari_dpdeblur.capture import DualPixelCapture, merge_captures
 from napari_dpdeblur.errors import CalibrationError
-from napari_dpdeblur.steps import finish, translated
+from napari_dpdeblur.generators import finish, translated
 
 STILL_PX = 0.15  # captures that moved by less are averaged as they are
 MIN_LIGHT = 1e-4  # vignetting is divided by

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from napari_dpdeblur.calibration.detect import Detection
-from napari_dpdeblur.calibration.radiometry import Screen
-from napari_dpdeblur.calibration.solve import Solution
+from napari_dpdeblur.calibration.solve.kernels import Solution
+from napari_dpdeblur.calibration.solve.radiometry import Screen
+from napari_dpdeblur.calibration.target.detect import Detection
 
 GOOD, ACCEPTABLE, BAD = "good", "acceptable", "bad"
 GRADES = (GOOD, ACCEPTABLE, BAD)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from napari_dpdeblur.calibration.radiometry import linear_views
+from napari_dpdeblur.calibration.solve.radiometry import linear_views
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import CalibrationError
 

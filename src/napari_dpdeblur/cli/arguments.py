@@ -8,12 +8,12 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from napari_dpdeblur.fit.presets import PRESETS
+from napari_dpdeblur.fitting.presets import PRESETS
 
 if TYPE_CHECKING:
     from napari_dpdeblur.capture import DualPixelCapture
-    from napari_dpdeblur.fit.problem import Crop
-    from napari_dpdeblur.fit.settings import FitSettings
+    from napari_dpdeblur.fitting.problem import Crop
+    from napari_dpdeblur.fitting.settings import FitSettings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -60,7 +60,7 @@ def add_fit_arguments(parser: argparse.ArgumentParser) -> None:
 
 def given_settings(arguments: argparse.Namespace) -> FitSettings:
     """The settings that the arguments of :func:`add_fit_arguments` name."""
-    from napari_dpdeblur.fit.settings import FitSettings
+    from napari_dpdeblur.fitting.settings import FitSettings
 
     settings = FitSettings.read(arguments.settings) if arguments.settings else FitSettings()
     return settings.changed(

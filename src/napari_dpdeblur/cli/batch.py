@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from napari_dpdeblur.batch import Index, Plan
     from napari_dpdeblur.batch.work import Report
     from napari_dpdeblur.cli.arguments import Subparsers
-    from napari_dpdeblur.fit.settings import FitSettings
+    from napari_dpdeblur.fitting.settings import FitSettings
 
 
 def add_parser(subparsers: Subparsers) -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from napari_dpdeblur.cli.simulate import CALIBRATION_FILE, NAME
-from napari_dpdeblur.fit.presets import Preset
+from napari_dpdeblur.fitting.presets import Preset
 from napari_dpdeblur.screen import no_window_reason
 
 if TYPE_CHECKING:
-    from napari_dpdeblur.calibration.synthetic import Simulation
     from napari_dpdeblur.cli.arguments import Subparsers
-    from napari_dpdeblur.fit import FitResult
+    from napari_dpdeblur.datasets.synthetic.simulation import Simulation
+    from napari_dpdeblur.fitting import FitResult
 
 PREVIEW_FILE = "preview.png"
 # The last one lies on top in napari.
@@ -54,7 +54,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Simulate, fit, write, show."""
-    from napari_dpdeblur.calibration.synthetic import simulate
+    from napari_dpdeblur.datasets.synthetic.simulation import simulate
     from napari_dpdeblur.results.atomic_folder import atomic_folder, check_output_folder
     from napari_dpdeblur.results.run_folder import RUN_FILES
 
@@ -79,8 +79,8 @@ def _names(folder: Path) -> set[str]:
 
 
 def _fit(simulation: Simulation) -> FitResult:
-    from napari_dpdeblur.fit import FitSettings
-    from napari_dpdeblur.fit.progress_bar import fit_with_bar
+    from napari_dpdeblur.fitting import FitSettings
+    from napari_dpdeblur.progress_bar import fit_with_bar
 
     return fit_with_bar(simulation.capture, simulation.calibration, FitSettings(preset=PRESET))
 
@@ -88,7 +88,7 @@ def _fit(simulation: Simulation) -> FitResult:
 def _write(simulation: Simulation, result: FitResult, folder: Path) -> None:
     """A run folder, and beside its files the capture, its calibration and the truth."""
     from napari_dpdeblur.calibration import save_calibration
-    from napari_dpdeblur.capture.synthetic import write_synthetic
+    from napari_dpdeblur.datasets.synthetic.scene import write_synthetic
     from napari_dpdeblur.results import write_run
     from napari_dpdeblur.results.fit_record import record_of
 

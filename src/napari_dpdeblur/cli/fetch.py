@@ -29,7 +29,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fetch and print where the files are."""
-    from napari_dpdeblur.calibration.published import fetch_pixel4
+    from napari_dpdeblur.datasets.pixel4 import fetch_pixel4
 
     scenes = [] if arguments.calibration_only else arguments.scenes
     folder = fetch_pixel4(scenes)

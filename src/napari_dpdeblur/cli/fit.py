@@ -54,9 +54,9 @@ def run(arguments: argparse.Namespace) -> None:
     capture = open_given_capture(arguments)
 
     from napari_dpdeblur.calibration import load_calibration
-    from napari_dpdeblur.fit import Checkpoint
-    from napari_dpdeblur.fit.estimate import memory_of
-    from napari_dpdeblur.fit.progress_bar import fit_with_bar
+    from napari_dpdeblur.fitting import Checkpoint
+    from napari_dpdeblur.fitting.resources import memory_of
+    from napari_dpdeblur.progress_bar import fit_with_bar
     from napari_dpdeblur.results.fit_record import record_of
 
     calibration = load_calibration(arguments.calibration)

@@ -8,22 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from napari_dpdeblur import __version__
-from napari_dpdeblur.cli import (
-    ablation,
-    baseline,
-    batch,
-    benchmark,
-    calibrate,
-    convert,
-    demo,
-    evaluate,
-    fetch,
-    fit,
-    focus_stack,
-    info,
-    render,
-    simulate,
-)
+from napari_dpdeblur.cli import batch, calibrate, convert, demo, fetch, fit, info, render, simulate
+from napari_dpdeblur.cli.compare import ablation, baseline, benchmark, evaluate, focus_stack
 from napari_dpdeblur.errors import DpDeblurError
 
 PROGRAM = "napari-dpdeblur"

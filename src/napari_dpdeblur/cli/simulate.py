@@ -14,8 +14,8 @@ from napari_dpdeblur.cli.arguments import (
 )
 
 if TYPE_CHECKING:
-    from napari_dpdeblur.calibration.synthetic import Simulation
     from napari_dpdeblur.cli.arguments import Subparsers
+    from napari_dpdeblur.datasets.synthetic.simulation import Simulation
 
 NAME = "synthetic"
 CALIBRATION_FILE = f"{NAME}.dpcal"
@@ -51,7 +51,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Simulate and write."""
-    from napari_dpdeblur.calibration.synthetic import simulate
+    from napari_dpdeblur.datasets.synthetic.simulation import simulate
     from napari_dpdeblur.results.atomic_folder import atomic_folder
 
     height, width = arguments.size
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> None:
 def write_simulation(simulation: Simulation, folder: Path) -> list[str]:
     """Write capture, calibration and truth; return the names of the files."""
     from napari_dpdeblur.calibration import save_calibration
-    from napari_dpdeblur.capture.synthetic import write_synthetic
+    from napari_dpdeblur.datasets.synthetic.scene import write_synthetic
     from napari_dpdeblur.results.tiff_files import write_mpi
 
     scene = simulation.scene

@@ -9,7 +9,7 @@ import torch
 
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.files.cache import user_cache
-from napari_dpdeblur.fit.checkpoint import Checkpoint, FitState
+from napari_dpdeblur.fitting.checkpoint import Checkpoint, FitState
 
 MAX_CHECKPOINTS = 4
 SUFFIX = ".checkpoint"

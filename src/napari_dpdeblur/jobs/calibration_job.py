@@ -9,13 +9,13 @@ from typing import Any
 
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.calibration.events import CalibrationCancelled, CalibrationEvent
-from napari_dpdeblur.calibration.solve_settings import SolveSettings
-from napari_dpdeblur.calibration.target import Target, load_target
+from napari_dpdeblur.calibration.solve.settings import SolveSettings
+from napari_dpdeblur.calibration.target.pattern import Target, load_target
 from napari_dpdeblur.capture import DualPixelCapture, list_captures, open_capture
 from napari_dpdeblur.errors import CalibrationError
-from napari_dpdeblur.fit.control import FitCancelled, FitControl
+from napari_dpdeblur.fitting.control import FitCancelled, FitControl
+from napari_dpdeblur.generators import translated
 from napari_dpdeblur.jobs.messages import Message, Progress
-from napari_dpdeblur.steps import translated
 
 MAKE = f"{__name__}:make"
 READ = f"{__name__}:read"
@@ -105,7 +105,7 @@ def read(path: Path, control: FitControl) -> Generator[Message, None, Calibratio
 
 def fetch_published(request: None, control: FitControl) -> Generator[Message, None, Calibration]:
     """Download the published Pixel 4 calibration once, then read it."""
-    from napari_dpdeblur.calibration.published import calibration_folder, fetch_steps
+    from napari_dpdeblur.datasets.pixel4 import calibration_folder, fetch_steps
 
     for done, total, name in fetch_steps(scenes=[]):
         yield Progress(f"fetching {name}", done + 1, total, done / (total + 1))

@@ -13,10 +13,10 @@ from importlib import import_module
 from typing import Any, BinaryIO
 
 from napari_dpdeblur.errors import DpDeblurError
-from napari_dpdeblur.fit.control import FitCancelled, FitControl
+from napari_dpdeblur.fitting.control import FitCancelled, FitControl
+from napari_dpdeblur.generators import finish
 from napari_dpdeblur.jobs.channel import receive, send
 from napari_dpdeblur.jobs.messages import Cancelled, Command, Failed, Finished, Job, Message
-from napari_dpdeblur.steps import finish
 
 NICENESS = 10
 PATIENCE_S = 2.0  # to leave things tidy after the parent is gone

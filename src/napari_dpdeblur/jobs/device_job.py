@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from napari_dpdeblur.fit.control import FitControl
+from napari_dpdeblur.fitting.control import FitControl
 from napari_dpdeblur.jobs.messages import Message
 
 FUNCTION = f"{__name__}:run"
@@ -12,7 +12,7 @@ FUNCTION = f"{__name__}:run"
 
 def run(request: None, control: FitControl) -> Generator[Message, None, dict[str, str]]:
     """Names for settings, with names for people."""
-    from napari_dpdeblur.fit.device import available_devices
+    from napari_dpdeblur.fitting.device import available_devices
 
     yield from ()
     import torch

@@ -14,13 +14,13 @@ import numpy as np
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import FitError, ResultError
-from napari_dpdeblur.fit.control import FitControl
-from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.fitting.control import FitControl
+from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.jobs.messages import FloatArray, Message, Note, Progress
 from napari_dpdeblur.results import RunRecord, check_run_folder, write_run
 
 if TYPE_CHECKING:
-    from napari_dpdeblur.fit import FitEvent, FitResult
+    from napari_dpdeblur.fitting import FitEvent, FitResult
     from napari_dpdeblur.jobs.cache import CachedCheckpoint
 
 FUNCTION = f"{__name__}:run"
@@ -123,7 +123,7 @@ def _calibration(request: FitRequest) -> Calibration:
 def _fitted(
     request: FitRequest, calibration: Calibration, crop: Box | None, control: FitControl
 ) -> Generator[Message, None, tuple[FitResult, CachedCheckpoint | None]]:
-    from napari_dpdeblur.fit import fit
+    from napari_dpdeblur.fitting import fit
     from napari_dpdeblur.jobs.reduced import reduced
 
     capture = request.capture
@@ -160,7 +160,7 @@ def _checkpoint(
 ) -> CachedCheckpoint | None:
     if not request.is_resumable:
         return None
-    from napari_dpdeblur.fit.finish import signature
+    from napari_dpdeblur.fitting.result import signature
     from napari_dpdeblur.jobs.cache import (
         CachedCheckpoint,
         checkpoint_folder,

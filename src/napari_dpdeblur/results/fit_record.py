@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from napari_dpdeblur.fit.events import FitResult
+from napari_dpdeblur.fitting.events import FitResult
 from napari_dpdeblur.results.provenance import software_versions
 from napari_dpdeblur.results.run_folder import RunRecord
 

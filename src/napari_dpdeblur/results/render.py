@@ -10,7 +10,7 @@ from napari_dpdeblur.errors import CalibrationError
 
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
-    from napari_dpdeblur.fit.problem import Crop
+    from napari_dpdeblur.fitting.problem import Crop
     from napari_dpdeblur.optics import MultiplaneImage, TiledBlur
 
 

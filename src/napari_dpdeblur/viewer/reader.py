@@ -24,9 +24,10 @@ from napari_dpdeblur.capture.image_file import MAX_BYTES
 from napari_dpdeblur.errors import CaptureError, DpDeblurError
 from napari_dpdeblur.files import digest
 from napari_dpdeblur.results import RunRecord, read_run
-from napari_dpdeblur.viewer import find
-from napari_dpdeblur.viewer.calibration_layers import calibration_layers
-from napari_dpdeblur.viewer.layers import (
+from napari_dpdeblur.viewer.layers import queries
+from napari_dpdeblur.viewer.layers.add import watch
+from napari_dpdeblur.viewer.layers.calibration import calibration_layers
+from napari_dpdeblur.viewer.layers.convert import (
     KEY,
     LEFT,
     RIGHT,
@@ -36,7 +37,6 @@ from napari_dpdeblur.viewer.layers import (
     info,
     run_layers,
 )
-from napari_dpdeblur.viewer.show import watch
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Reader = Callable[[Paths], list[Any]]
@@ -192,7 +192,7 @@ def _open_views(capture: DualPixelCapture) -> dict[str, dict[str, Any]]:
     """What is known about the views of this capture in the current viewer, by their kind."""
     viewer = napari.current_viewer()
     views = {}
-    for layer in [] if viewer is None else find.ours(viewer):
+    for layer in [] if viewer is None else queries.ours(viewer):
         other, kind = info(layer).get("capture"), info(layer)["kind"]
         is_same = isinstance(other, DualPixelCapture) and other.source == capture.source
         if is_same and kind in (LEFT, RIGHT):

@@ -14,19 +14,20 @@ from napari.utils.notifications import show_error
 from PIL import Image, ImageDraw, ImageFont
 
 from napari_dpdeblur.calibration import Calibration, load_calibration
-from napari_dpdeblur.calibration.published import (
+from napari_dpdeblur.capture import open_capture
+from napari_dpdeblur.datasets.pixel4 import (
     SCENES,
     cache_folder,
     calibration_folder,
     fetch_steps,
 )
-from napari_dpdeblur.calibration.synthetic import synthetic_calibration
-from napari_dpdeblur.capture import open_capture
-from napari_dpdeblur.capture.synthetic import exposed_capture, synthetic_scene
-from napari_dpdeblur.capture.synthetic_blur import blurred_views
+from napari_dpdeblur.datasets.synthetic.blur import blurred_views
+from napari_dpdeblur.datasets.synthetic.scene import exposed_capture, synthetic_scene
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.errors import DownloadError, DpDeblurError
-from napari_dpdeblur.viewer.calibration_layers import KERNELS, calibration_layers
-from napari_dpdeblur.viewer.layers import (
+from napari_dpdeblur.viewer.layers.add import put_layers, watch
+from napari_dpdeblur.viewer.layers.calibration import KERNELS, calibration_layers
+from napari_dpdeblur.viewer.layers.convert import (
     KEY,
     TRUE_DEFOCUS,
     TRUE_IMAGE,
@@ -37,7 +38,6 @@ from napari_dpdeblur.viewer.layers import (
     picture_layer,
     placement,
 )
-from napari_dpdeblur.viewer.show import put_layers, watch
 
 # Small enough to be ready within two seconds on a laptop.
 HEIGHT_PX, WIDTH_PX, ROWS, COLS, SEED = 288, 384, 2, 3, 2

@@ -9,8 +9,8 @@ import napari
 from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.results import RunRecord
-from napari_dpdeblur.viewer.layers import capture_layers, run_layers
-from napari_dpdeblur.viewer.show import put_layers
+from napari_dpdeblur.viewer.layers.add import put_layers
+from napari_dpdeblur.viewer.layers.convert import capture_layers, run_layers
 
 
 def show_result(

@@ -17,7 +17,7 @@ from napari.utils.colormaps import ensure_colormap
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results import export
 from napari_dpdeblur.results import write_run as write_run_folder
-from napari_dpdeblur.viewer.layers import (
+from napari_dpdeblur.viewer.layers.convert import (
     ALL_IN_FOCUS,
     PLACEMENT,
     LayerData,

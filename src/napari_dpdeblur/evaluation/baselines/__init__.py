@@ -17,7 +17,7 @@ __all__ = ["BASELINES", "Prediction", "baseline"]
 
 # name on the command line: module and function, label in tables
 _HOMES = {
-    "input": ("floor", "mean_view", "Input (mean of the views)"),
+    "input": ("mean_view", "mean_view", "Input (mean of the views)"),
     "wiener": ("wiener", "wiener", "Wiener, two views"),
     "wadhwa": ("wadhwa", "wadhwa", "Wadhwa et al."),
     "punnappurath": ("punnappurath", "punnappurath", "Punnappurath et al."),

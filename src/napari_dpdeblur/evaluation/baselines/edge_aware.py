@@ -7,7 +7,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from napari_dpdeblur.fit.propagation import GridSystem, solve
+from napari_dpdeblur.fitting.defocus.grid_solver import GridSystem, solve
 
 FloatArray = npt.NDArray[np.float32]
 EDGE_FLOOR = 1e-3

@@ -11,7 +11,7 @@ import torch
 from napari_dpdeblur.evaluation.baselines.direction import moves_right_behind_focus
 from napari_dpdeblur.evaluation.baselines.edge_aware import edge_aware_fill
 from napari_dpdeblur.evaluation.baselines.prediction import FloatArray, Prediction
-from napari_dpdeblur.fit.filters import GuidedFilter
+from napari_dpdeblur.fitting.image.filters import GuidedFilter
 
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration

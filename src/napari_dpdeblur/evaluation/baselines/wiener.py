@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.evaluation.baselines.prediction import Prediction
-from napari_dpdeblur.fit.filters import box_mean
-from napari_dpdeblur.fit.problem import FitProblem, pose_problem
-from napari_dpdeblur.fit.settings import FitSettings
+from napari_dpdeblur.fitting.image.filters import box_mean
+from napari_dpdeblur.fitting.problem import FitProblem, pose_problem
+from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.optics import TileWindows
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from typing import Any
 
 from PIL import Image
 
+from napari_dpdeblur.evaluation.comparison.tables import HEADINGS, TableRow, best_of
 from napari_dpdeblur.evaluation.report.pictures import (
     IMAGE_ERROR_SHOWN,
     KINDS,
     MAP_ERROR_SHOWN,
 )
 from napari_dpdeblur.evaluation.scoring import LARGER_IS_BETTER, METRICS
-from napari_dpdeblur.evaluation.tables import HEADINGS, TableRow, best_of
 from napari_dpdeblur.results.preview import Picture
 
 QUALITY = {"image": 94, "image error": 75, "defocus": 90, "defocus error": 75}

@@ -1,0 +1,295 @@
+"""Calibration: the frozen record of one camera's blur kernels and vignetting."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from dataclasses import astuple, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+
+from napari_dpdeblur.calibration.file_format import DIAGNOSTIC, Header, read_dpcal, write_dpcal
+from napari_dpdeblur.calibration.file_schema import check_diagnostics, check_verdict
+from napari_dpdeblur.calibration.published_folder import (
+    PUBLISHED_COLS,
+    PUBLISHED_FIELD,
+    PUBLISHED_FRAME,
+    PUBLISHED_ROWS,
+    read_published_folder,
+)
+from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.errors import CalibrationError
+from napari_dpdeblur.optics.kernel_check import check_kernels
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.optics import KernelGrid
+
+VIGNETTING_BOX_PX = 101
+ASPECT_TOLERANCE = 1e-3
+MAX_FRAME_PX = 100_000
+MAX_EXCESS_PX2 = 100.0
+# How much wider (y, x) than the blur of the lens the published kernels are. Beside strong edges
+# ripples are faintest with this; benchmarks/excess.py measures about half of it, see docs.
+PUBLISHED_EXCESS_PX2 = (4.0, 1.5)
+
+
+@dataclass(frozen=True)
+class Field:
+    """The part of the frame that the kernels cover, in square pixels."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+
+    @property
+    def window(self) -> tuple[slice, slice]:
+        """Rows and columns, to index an array of the frame's size."""
+        return (
+            slice(self.top, self.top + self.height),
+            slice(self.left, self.left + self.width),
+        )
+
+    def holds(self, top: int, left: int, height: int, width: int) -> bool:
+        """Whether a part, in pixels of the field, has a size and lies inside of it."""
+        in_rows = 0 <= top < top + height <= self.height
+        return in_rows and 0 <= left < left + width <= self.width
+
+    def __str__(self) -> str:
+        return f"{self.height} x {self.width} px at ({self.top}, {self.left})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration:
+    """Blur kernels at defocus scale 1 and vignetting of one camera.
+
+    ``kernels`` (P, 2, K, K) float32: P = rows * cols tiles in row-major order over ``field``;
+    left, right. ``frame_shape`` is the height and width of the whole frame in square pixels.
+    ``vignetting`` (2, H, W) float32: linear white captures W_l, W_r of the whole frame, black
+    subtracted; None: no correction. ``lens_constants`` A, B of d = A + B / Z.
+    ``excess_variance_px2`` (y, x): how much wider the kernels are than the blur of the lens, from
+    how they were measured. ``diagnostics``: small arrays of a calibration run, to look at; they
+    change no result.
+    """
+
+    kernels: np.ndarray
+    rows: int
+    cols: int
+    field: Field
+    frame_shape: tuple[int, int]
+    vignetting: np.ndarray | None = None
+    camera: str = "unknown camera"
+    focus_distance_m: float | None = None
+    captured_on: str | None = None
+    verdict: dict[str, Any] | None = None
+    lens_constants: tuple[float, float] | None = None
+    source: dict[str, Any] = dataclasses.field(default_factory=dict)
+    orientation: str = "landscape"
+    diagnostics: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    excess_variance_px2: tuple[float, float] = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        check_kernels(np.asarray(self.kernels), self.rows, self.cols)
+        self._check_geometry()
+        object.__setattr__(self, "kernels", _frozen(self.kernels))
+        if self.vignetting is not None:
+            self._check_vignetting(self.vignetting)
+            object.__setattr__(self, "vignetting", _frozen(self.vignetting))
+        check_verdict(self.verdict, self.rows * self.cols)
+        check_diagnostics(self.diagnostics, self.frame_shape)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Calibration of {self.camera}: {self.rows} x {self.cols} tiles of "
+            f"{self.kernels.shape[-1]} px, field of {self.field}>"
+        )
+
+    def _check_geometry(self) -> None:
+        area, (height, width) = self.field, self.frame_shape
+        if max(height, width) > MAX_FRAME_PX:
+            raise CalibrationError(
+                f"The frame of this calibration has more than {MAX_FRAME_PX} px on a side; the "
+                "file is damaged."
+            )
+        inside = area.top >= 0 and area.left >= 0
+        inside &= area.top + area.height <= height and area.left + area.width <= width
+        if not inside or not 0 < self.rows <= area.height or not 0 < self.cols <= area.width:
+            raise CalibrationError(
+                f"The calibrated field of {area} with {self.rows} x {self.cols} tiles does not "
+                f"lie inside the frame of {height} x {width} px."
+            )
+        if not all(0 <= variance <= MAX_EXCESS_PX2 for variance in self.excess_variance_px2):
+            raise CalibrationError(
+                f"The kernels of this calibration are said to be wider than the blur of the lens "
+                f"by a variance of {self.excess_variance_px2} px^2; 0 to {MAX_EXCESS_PX2:g} are "
+                "possible, so the file is damaged."
+            )
+
+    def _check_vignetting(self, white: np.ndarray) -> None:
+        if white.shape != (2, *self.frame_shape):
+            raise CalibrationError(
+                f"The white captures have the shape {white.shape}, but the frame of this "
+                f"calibration needs {(2, *self.frame_shape)}; capture them with the same camera "
+                "settings as the kernels."
+            )
+        if not (np.isfinite(white).all() and (white > 0).all()):
+            raise CalibrationError(
+                "The white captures have pixels without light (NaN, zero or negative after black "
+                "subtraction); capture a brighter white sheet."
+            )
+
+    @cached_property
+    def vignetting_ratio(self) -> np.ndarray | None:
+        """What the right view is multiplied by: box mean of W_l / W_r, float32 (H, W), frame."""
+        if self.vignetting is None:
+            return None
+        left, right = self.vignetting.astype(np.float32)
+        box = (VIGNETTING_BOX_PX, VIGNETTING_BOX_PX)
+        smooth = cv2.blur(left / right, box, borderType=cv2.BORDER_REPLICATE)
+        return np.asarray(smooth, np.float32)
+
+    def prepare(self, capture: DualPixelCapture) -> np.ndarray:
+        """Views that the kernels describe: (2, C, field.height, field.width) float32, linear.
+
+        Square pixels, cropped to the field, the right view times the vignetting ratio; the fall-off
+        that both views share stays. A capture of the field's own size is taken as the field.
+        """
+        square = capture.with_square_pixels()
+        size = square.raw.shape[-2:]
+        has_frame = size == self.frame_shape
+        has_field = size == (self.field.height, self.field.width)
+        is_square = abs(square.pixel_aspect - 1) < ASPECT_TOLERANCE
+        if not is_square or not (has_frame or has_field) or capture.orientation != self.orientation:
+            raise CalibrationError(self._mismatch(square))
+        views = square.views[(..., *self.field.window)] if has_frame else square.views
+        views = np.array(views, np.float32)
+        if self.vignetting_ratio is not None:
+            views[1] *= self.vignetting_ratio[self.field.window]
+        return views
+
+    def _mismatch(self, capture: DualPixelCapture) -> str:
+        height, width = capture.raw.shape[-2:]
+        return (
+            f"The capture {capture.name} ({height} x {width} px, {capture.orientation}, pixel "
+            f"aspect {capture.pixel_aspect:g}) does not fit the calibration of {self.camera} "
+            f"(frame of {self.frame_shape[0]} x {self.frame_shape[1]} px, {self.orientation}, "
+            f"field of {self.field}); use a calibration of the same camera and size."
+        )
+
+    def kernel_grid(self) -> KernelGrid:
+        """The kernels for computing with torch, which is loaded by this."""
+        from napari_dpdeblur.optics import KernelGrid
+
+        return KernelGrid.from_array(self.kernels, self.rows, self.cols)
+
+    def content_hash(self) -> str:
+        """SHA-256 of everything that changes a result: kernels, geometry, vignetting."""
+        geometry = (self.rows, self.cols, *astuple(self.field), *self.frame_shape, self.orientation)
+        # Calibrations without an excess keep the hash that they had before there was one.
+        excess = self.excess_variance_px2 if any(self.excess_variance_px2) else ()
+        digest = hashlib.sha256(repr((*geometry, *excess)).encode())
+        for array in (self.kernels, self.vignetting):
+            digest.update(b"none" if array is None else array.astype("<f4").tobytes())
+        return digest.hexdigest()
+
+    def describe(self) -> dict[str, Any]:
+        """What a user or a script wants to know, ready for JSON."""
+        return {
+            "camera": self.camera,
+            "tiles": [self.rows, self.cols],
+            "kernel_size_px": self.kernels.shape[-1],
+            "field": dict(
+                zip(("top", "left", "height", "width"), astuple(self.field), strict=True)
+            ),
+            "frame_shape": list(self.frame_shape),
+            "orientation": self.orientation,
+            "has_vignetting": self.vignetting is not None,
+            "focus_distance_m": self.focus_distance_m,
+            "captured_on": self.captured_on,
+            "lens_constants": self.lens_constants and list(self.lens_constants),
+            "excess_variance_px2": list(self.excess_variance_px2),
+            "verdict": self.verdict,
+            "source": self.source,
+            "sha256": self.content_hash(),
+        }
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    """A read-only float32 copy."""
+    copy = np.array(array, np.float32)
+    copy.setflags(write=False)
+    return copy
+
+
+def save_calibration(calibration: Calibration, path: str | Path) -> None:
+    """Write one versioned `.dpcal` file; an existing file is replaced only when all is written."""
+    header = Header(
+        rows=calibration.rows,
+        cols=calibration.cols,
+        field=astuple(calibration.field),
+        frame_shape=calibration.frame_shape,
+        orientation=calibration.orientation,
+        camera=calibration.camera,
+        focus_distance_m=calibration.focus_distance_m,
+        captured_on=calibration.captured_on,
+        verdict=calibration.verdict,
+        lens_constants=calibration.lens_constants,
+        excess_variance_px2=calibration.excess_variance_px2,
+        source=calibration.source,
+    )
+    arrays = {"kernels": calibration.kernels}
+    if calibration.vignetting is not None:
+        arrays["vignetting"] = calibration.vignetting
+    arrays |= {f"{DIAGNOSTIC}{name}": array for name, array in calibration.diagnostics.items()}
+    write_dpcal(Path(path), header, arrays)
+
+
+def load_calibration(path: str | Path) -> Calibration:
+    """Read a `.dpcal` file or a folder in the published layout."""
+    path = Path(path)
+    if not path.exists():
+        raise CalibrationError(f"The calibration {path} does not exist.")
+    try:
+        return _from_folder(path) if path.is_dir() else _from_file(path)
+    except CalibrationError as error:
+        if str(path) in str(error):
+            raise
+        raise CalibrationError(f"{path}: {error}") from error
+
+
+def _from_file(path: Path) -> Calibration:
+    header, arrays = read_dpcal(path)
+    if "kernels" not in arrays:
+        raise CalibrationError(f"{path} holds no blur kernels; the file is damaged.")
+    values = header.model_dump(exclude={"format", "version", "field"})
+    return Calibration(
+        field=Field(*header.field),
+        kernels=arrays["kernels"],
+        vignetting=arrays.get("vignetting"),
+        diagnostics={
+            name.removeprefix(DIAGNOSTIC): array
+            for name, array in arrays.items()
+            if name.startswith(DIAGNOSTIC)
+        },
+        **values,
+    )
+
+
+def _from_folder(folder: Path) -> Calibration:
+    published = read_published_folder(folder)
+    return Calibration(
+        kernels=published.kernels,
+        rows=PUBLISHED_ROWS,
+        cols=PUBLISHED_COLS,
+        field=Field(*PUBLISHED_FIELD),
+        frame_shape=PUBLISHED_FRAME,
+        vignetting=published.vignetting,
+        camera="Google Pixel 4",
+        focus_distance_m=0.137,
+        source={"format": "published folder", "sha256": published.sha256},
+        excess_variance_px2=PUBLISHED_EXCESS_PX2,
+    )

@@ -1,0 +1,1 @@
+"""From captures of the target to blur kernels."""

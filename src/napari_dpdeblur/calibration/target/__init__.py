@@ -1,0 +1,1 @@
+"""The calibration target: pattern, slides, detection in captures."""

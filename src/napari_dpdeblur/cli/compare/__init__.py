@@ -1,0 +1,1 @@
+"""Commands that compare results and methods with ground truth."""

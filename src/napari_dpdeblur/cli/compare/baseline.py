@@ -1,0 +1,64 @@
+"""`baseline`: one of the methods to compare with, on one capture."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from napari_dpdeblur.cli.arguments import (
+    add_calibration_argument,
+    add_capture_arguments,
+    add_json_argument,
+    add_output_argument,
+    open_given_capture,
+    print_result,
+)
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.cli.arguments import Subparsers
+
+METHODS = ("input", "wiener", "wadhwa", "punnappurath")
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser(
+        "baseline",
+        help="run a published method to compare with",
+        description="Run two-view Wiener deconvolution, the stereo matching of Wadhwa et al., the "
+        "parametric kernels of Punnappurath et al., or a network on one capture; write what it "
+        "makes of all_in_focus.tif and defocus_map.tif.",
+    )
+    parser.add_argument("method", choices=(*METHODS, "onnx"), help="which one")
+    add_capture_arguments(parser)
+    add_calibration_argument(parser)
+    parser.add_argument("--model", type=Path, metavar="FILE", help="the network, for onnx")
+    add_output_argument(parser)
+    add_json_argument(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the method and write its images."""
+    from napari_dpdeblur.calibration import load_calibration
+    from napari_dpdeblur.errors import EvaluationError
+    from napari_dpdeblur.evaluation.comparison import methods
+    from napari_dpdeblur.evaluation.comparison.result_store import IMAGE_FILE, MAP_FILE
+    from napari_dpdeblur.results.atomic_folder import atomic_folder
+    from napari_dpdeblur.results.tiff_files import write_image
+
+    if (arguments.method == "onnx") != (arguments.model is not None):
+        raise EvaluationError("The method onnx, and only it, needs --model FILE.")
+    if arguments.model is not None:
+        method = methods.onnx_method("onnx", arguments.model)
+    else:
+        method = methods.known_method(arguments.method)
+    capture = open_given_capture(arguments)
+    with atomic_folder(arguments.output, overwrite=False, known_files=()) as partial:
+        prediction = method.predict(capture, load_calibration(arguments.calibration))
+        made = {IMAGE_FILE: prediction.all_in_focus, MAP_FILE: prediction.defocus_map}
+        arrays = {name: array for name, array in made.items() if array is not None}
+        for name, array in arrays.items():
+            write_image(partial / name, array, method=method.label)
+    print_result({"folder": str(arguments.output), "files": list(arrays)}, arguments.json)

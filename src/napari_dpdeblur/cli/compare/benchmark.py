@@ -1,0 +1,163 @@
+"""`benchmark`: methods x scenes, as tables and as a page to look at."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from napari_dpdeblur.cli.arguments import add_json_argument, count_argument, print_result
+from napari_dpdeblur.errors import EvaluationError
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.cli.arguments import Subparsers
+    from napari_dpdeblur.evaluation.comparison.benchmark import Benchmark
+    from napari_dpdeblur.evaluation.comparison.methods import NamedMethod
+    from napari_dpdeblur.evaluation.comparison.result_store import Row
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser(
+        "benchmark",
+        help="compare methods on scenes with ground truth",
+        description="Run methods on all scenes of a folder in the published layout (NNN_left.png, "
+        "NNN_right.png, calibration/, gt_all_in_focus_im/, gt_defocus_map/) and write table.csv, "
+        "table.md and report.html. Results that are there already are not computed again.",
+    )
+    add_data_arguments(parser)
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        metavar="NAME",
+        help="baselines input, wiener, wadhwa, punnappurath; presets preview, standard, paper "
+        "(default: all but paper)",
+    )
+    add_pair_argument(parser, "--images", "FOLDER", "all-in-focus images of another program")
+    add_pair_argument(parser, "--maps", "FOLDER", "defocus maps of another program")
+    add_pair_argument(parser, "--onnx", "FILE", "a network in the ONNX format")
+    parser.set_defaults(run=run)
+
+
+def add_data_arguments(parser: argparse.ArgumentParser) -> None:
+    """What all comparisons need: data, calibration, scenes, output."""
+    parser.add_argument("data", type=Path, metavar="DATA", help="folder in the published layout")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="REPORT", help="folder to write"
+    )
+    parser.add_argument(
+        "--calibration", type=Path, help="calibration file or folder (default: DATA/calibration)"
+    )
+    parser.add_argument("--scenes", nargs="+", metavar="NAME", help="only these scenes")
+    parser.add_argument("--threads", type=count_argument, metavar="N", help="CPU threads of torch")
+    add_json_argument(parser)
+
+
+def add_pair_argument(
+    parser: argparse.ArgumentParser, option: str, value: str, description: str
+) -> None:
+    """An option that may be given several times, as NAME=PATH."""
+    parser.add_argument(
+        option,
+        action="append",
+        default=[],
+        type=_named_path,
+        metavar=f"NAME={value}",
+        help=f"{description}, as row NAME; may be repeated",
+    )
+
+
+def _named_path(text: str) -> tuple[str, Path]:
+    name, separator, path = text.partition("=")
+    if not (name.strip() and separator and path.strip()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=PATH")
+    return name.strip(), Path(path.strip())
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run, score, write."""
+    from napari_dpdeblur.evaluation.comparison import published
+
+    methods = _methods(arguments)
+    compare(arguments, methods, published.COMPARISON, "Comparison of methods")
+
+
+def _methods(arguments: argparse.Namespace) -> list[NamedMethod]:
+    from napari_dpdeblur.evaluation.comparison import methods
+
+    names = arguments.methods or methods.DEFAULT_METHODS
+    chosen = [methods.known_method(name) for name in names]
+    images, maps = dict(arguments.images), dict(arguments.maps)
+    for name in dict.fromkeys([*images, *maps]):
+        chosen.append(methods.external_method(name, images.get(name), maps.get(name)))
+    return chosen + [methods.onnx_method(name, path) for name, path in arguments.onnx]
+
+
+def compare(
+    arguments: argparse.Namespace,
+    methods: list[NamedMethod],
+    known: dict[str, dict[str, float]],
+    title: str,
+    plots: Mapping[str, Callable[[Sequence[Row]], str]] | None = None,
+) -> None:
+    """Run methods on the data that the arguments name, write tables, report and plots."""
+    from napari_dpdeblur.calibration import load_calibration
+    from napari_dpdeblur.evaluation.comparison.benchmark import Benchmark, find_scenes
+    from napari_dpdeblur.evaluation.comparison.result_store import ResultStore
+    from napari_dpdeblur.evaluation.comparison.write import write_comparison
+
+    scenes = arguments.scenes or find_scenes(arguments.data)
+    calibration = load_calibration(_calibration(arguments))
+    store = ResultStore(arguments.output)
+    crop = getattr(arguments, "crop", None)
+    benchmark = Benchmark(arguments.data, calibration, methods, scenes, store, crop)
+    store.make_folder()
+    _limit_threads(arguments.threads)
+    rows = _rows_with_bar(benchmark, arguments.json)
+    drawn = {name: plot(rows) for name, plot in (plots or {}).items()}
+    files = write_comparison(benchmark, rows, known, title, drawn)
+    failed = [
+        f"{row.label}, scene {row.scene}: {' '.join(row.problems)}" for row in rows if row.problems
+    ]
+    result = {"folder": str(arguments.output), "files": files, "rows": len(rows)}
+    print_result({**result, "failed": failed}, arguments.json)
+    if failed:
+        raise EvaluationError(
+            f"{len(failed)} of {len(rows)} rows failed or are not complete; the reasons stand in "
+            f"{arguments.output / 'table.md'}."
+        )
+
+
+def _calibration(arguments: argparse.Namespace) -> Path:
+    default: Path = arguments.data / "calibration"
+    if arguments.calibration is None and not default.exists():
+        raise EvaluationError(
+            f"The data folder {arguments.data} has no folder calibration; give --calibration."
+        )
+    return arguments.calibration or default
+
+
+def _limit_threads(threads: int | None) -> None:
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+
+
+def _rows_with_bar(benchmark: Benchmark, quiet: bool) -> list[Row]:
+    """All rows, with a bar that shows what is running."""
+    from tqdm import tqdm
+
+    rows: list[Row] = []
+    with tqdm(total=benchmark.total, unit="row", disable=quiet) as bar:
+        for row in benchmark.rows(lambda next_row: bar.set_description(_title(next_row))):
+            rows.append(row)
+            bar.update()
+            if row.problems and not quiet:
+                bar.write(f"failed: {row.label}, scene {row.scene}: {' '.join(row.problems)}")
+    return rows
+
+
+def _title(row: Row) -> str:
+    return f"scene {row.scene}, {row.method}"

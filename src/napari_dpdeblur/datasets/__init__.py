@@ -1,0 +1,1 @@
+"""Published data to fetch, and synthetic data to render."""

@@ -1,0 +1,1 @@
+"""A synthetic dual-pixel camera: scene, lens, captures, calibration captures."""

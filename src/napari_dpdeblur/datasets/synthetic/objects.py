@@ -1,0 +1,248 @@
+"""The still life of the synthetic scene: a wall, a tiled floor, things on it and in the air.
+
+Nearness runs from 0 (the farthest layer) to 1 (the nearest). On the floor it is linear in the
+picture's y, as for any plane, so a thing stands where the floor has its nearness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from napari_dpdeblur.datasets.synthetic.shapes import (
+    CREAM,
+    INK,
+    PALETTE,
+    Grid,
+    box,
+    disc,
+    fractal_noise,
+    mixed,
+    polygon,
+    sphere_light,
+    spokes,
+    text_bars,
+)
+
+HORIZON_Y = 0.02
+FLOOR_FAR, FLOOR_NEAR = 0.22, 0.95  # nearness at the horizon and at the lower edge
+WALL_LEFT, WALL_RIGHT = 0.0, 0.2
+BRIGHTEST = 0.85
+CORD_WIDTH = 0.007
+
+
+@dataclass(frozen=True)
+class SceneObject:
+    """Something to put into the layers: colour (3, H, W), coverage (H, W), nearness."""
+
+    color: np.ndarray
+    mask: np.ndarray
+    nearness: float | np.ndarray  # (H, W) when slanted
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a thing is: centre, half size, turn, nearness; ``stands`` on the floor or hangs."""
+
+    y: float
+    x: float
+    radius: float
+    angle: float
+    nearness: float
+    stands: bool
+
+
+def scene_objects(grid: Grid, generator: np.random.Generator) -> Iterator[SceneObject]:
+    """Everything in the scene, from back to front."""
+    places = _placements(grid, generator)
+    yield _wall(grid, generator)
+    yield _floor(grid, places, generator)
+    makers = generator.permutation(len(MAKERS))
+    hues = generator.permutation(len(PALETTE))
+    for i, place in enumerate(places):
+        maker = MAKERS[makers[i % len(MAKERS)]]
+        hue, other = PALETTE[hues[i % len(hues)]], PALETTE[hues[(i + 3) % len(hues)]]
+        made = maker(grid, place, hue, other, generator)
+        yield made if place.stands else _hung(grid, place, made)
+
+
+def _hung(grid: Grid, place: Placement, item: SceneObject) -> SceneObject:
+    """The thing with the cord that it hangs from: a thin structure is hard to recover."""
+    line = np.abs(grid.x - place.x) - max(CORD_WIDTH / 2, 0.75 * grid.px)
+    cord = np.minimum(grid.mask(line), grid.mask(grid.y - place.y)) * (1 - item.mask)
+    total = np.minimum(item.mask + cord, 1.0)
+    color = (item.color * item.mask + INK[:, None, None] * cord) / np.maximum(total, 1e-9)
+    return SceneObject(color, total, item.nearness)
+
+
+def _placements(grid: Grid, generator: np.random.Generator) -> list[Placement]:
+    """Seven things in a row of shuffled columns, sorted from back to front."""
+    half_width, bottom = float(grid.x.max()), float(grid.y.max())
+    nearness = np.array([0.3, 0.4, 0.5, 0.6, 0.72, 0.85, 1.0])
+    columns = (np.arange(7) + generator.uniform(0.25, 0.75, 7)) / 7 * 2 - 1
+    columns = generator.permutation(columns) * half_width * 0.92
+    hangs = generator.permutation(7) < 2
+    places = []
+    for i, near in enumerate(nearness):
+        radius = (0.10 + 0.10 * near) * generator.uniform(0.85, 1.15)
+        floor_y = HORIZON_Y + (near - FLOOR_FAR) / (FLOOR_NEAR - FLOOR_FAR) * (bottom - HORIZON_Y)
+        y = generator.uniform(-0.38, -0.15) if hangs[i] else min(floor_y, bottom - 0.03) - radius
+        angle = generator.uniform(-0.5, 0.5)
+        places.append(Placement(y, float(columns[i]), radius, angle, float(near), not hangs[i]))
+    return places
+
+
+def _wall(grid: Grid, generator: np.random.Generator) -> SceneObject:
+    """A slanted wall of bricks with a framed poster and a plain stripe."""
+    course, length = 0.075, 0.19
+    row = np.floor(grid.y / course)
+    v = (grid.y / course) % 1.0 - 0.5
+    u = (grid.x / length + 0.5 * (row % 2)) % 1.0 - 0.5
+    joint = np.maximum(np.abs(v) * course - 0.455 * course, np.abs(u) * length - 0.478 * length)
+    tone = np.sin(12.9898 * row + 78.233 * np.floor(grid.x / length + 0.5 * (row % 2))) * 43758.5
+    brick = mixed(tone % 1.0, np.array([0.50, 0.17, 0.09]), np.array([0.30, 0.09, 0.06]))
+    color = np.where(grid.mask(joint) > 0.5, brick, np.array([0.42, 0.38, 0.33])[:, None, None])
+    color = color * (1 + 0.16 * fractal_noise(generator, grid.y.shape, (1.0, 3.0, 12.0)))
+    color = _with_poster(grid, color, generator)
+    slant = (grid.x - grid.x.min()) / max(float(np.ptp(grid.x)), 1e-9)
+    light = 0.75 + 0.45 * np.exp(-((grid.x + 0.35) ** 2 + (grid.y + 0.5) ** 2) / 0.5)
+    nearness = WALL_LEFT + (WALL_RIGHT - WALL_LEFT) * slant
+    return SceneObject(_limited(color * light), np.ones_like(grid.y), nearness)
+
+
+def _with_poster(grid: Grid, color: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    centre_x = generator.uniform(-0.25, 0.25)
+    v, u = grid.y + 0.24, grid.x - centre_x
+    frame, paper = grid.mask(box(v, u, 0.17, 0.235)), grid.mask(box(v, u, 0.15, 0.215))
+    print_ = mixed(grid.bands(np.hypot(v - 0.1, u + 0.08), 0.055), CREAM, PALETTE[1])
+    color = color * (1 - frame) + INK[:, None, None] * frame
+    return np.asarray(color * (1 - paper) + print_ * paper)
+
+
+def _floor(grid: Grid, places: list[Placement], generator: np.random.Generator) -> SceneObject:
+    """Tiles in perspective with the shadows of what stands on them."""
+    below = np.maximum(grid.y - HORIZON_Y, 0.0)
+    distance = 1.0 / (0.32 + below)
+    across = grid.x * distance
+    blur = np.maximum(grid.px * distance**2, 1e-6)  # size of a pixel on the floor
+    checks = _checks(distance * 1.6, blur * 1.6) * _checks(across * 1.9, blur)
+    color = mixed(0.5 + 0.5 * checks, CREAM * 0.85, np.array([0.09, 0.11, 0.13]))
+    color = color * (1 + 0.10 * fractal_noise(generator, grid.y.shape, (0.8, 2.0, 9.0)))
+    for place in places:
+        if place.stands:
+            v, u = grid.y - (place.y + 0.97 * place.radius), grid.x - place.x - 0.25 * place.radius
+            reach = (v / (0.28 * place.radius)) ** 2 + (u / (1.15 * place.radius)) ** 2
+            color = color * (1 - 0.72 * np.exp(-(reach**1.5)))
+    nearness = FLOOR_FAR + (FLOOR_NEAR - FLOOR_FAR) * below / (float(grid.y.max()) - HORIZON_Y)
+    mask = grid.mask(HORIZON_Y - grid.y)
+    return SceneObject(_limited(color), mask, nearness)
+
+
+def _checks(position: np.ndarray, pixel: np.ndarray) -> np.ndarray:
+    """Alternation between -1 and 1 with edges as soft as a pixel."""
+    wave = np.sin(np.pi * position * 2) / (2 * np.pi * pixel)
+    return np.asarray(np.clip(wave, -1.0, 1.0))
+
+
+def _limited(color: np.ndarray) -> np.ndarray:
+    return np.asarray(np.clip(color, 0.004, BRIGHTEST))
+
+
+def _ball(
+    grid: Grid, place: Placement, hue: np.ndarray, other: np.ndarray, generator: np.random.Generator
+) -> SceneObject:
+    """A ball with stripes that follow its curvature."""
+    v, u = grid.local(place.y, place.x, place.angle)
+    upright = grid.local(place.y, place.x, 0.0)
+    depth = np.sqrt(np.clip(place.radius**2 - v**2 - u**2, 0.0, None)) + 0.3 * place.radius
+    latitude = np.arctan2(v, depth) * place.radius
+    stripes = grid.bands(latitude, 0.42 * place.radius)
+    color = mixed(stripes, hue, other) * sphere_light(*upright, place.radius)
+    return SceneObject(_limited(color), grid.mask(disc(v, u, place.radius)), place.nearness)
+
+
+def _plain_ball(
+    grid: Grid, place: Placement, hue: np.ndarray, other: np.ndarray, generator: np.random.Generator
+) -> SceneObject:
+    """A smooth ball: a large area without texture."""
+    v, u = grid.local(place.y, place.x, 0.0)
+    color = hue[:, None, None] * sphere_light(v, u, place.radius)
+    return SceneObject(_limited(color), grid.mask(disc(v, u, place.radius)), place.nearness)
+
+
+def _card(
+    grid: Grid, place: Placement, hue: np.ndarray, other: np.ndarray, generator: np.random.Generator
+) -> SceneObject:
+    """A page of text-like bars under a coloured head."""
+    v, u = grid.local(place.y, place.x, 0.35 * place.angle)
+    ink = text_bars(grid, v - 0.2 * place.radius, u, place.radius, generator)
+    color = mixed(ink, INK, CREAM * 1.1)
+    head = grid.mask(v + 0.62 * place.radius)
+    color = color * (1 - head) + hue[:, None, None] * head
+    return SceneObject(
+        _limited(color), grid.mask(box(v, u, place.radius, 0.82 * place.radius)), place.nearness
+    )
+
+
+def _star(
+    grid: Grid, place: Placement, hue: np.ndarray, other: np.ndarray, generator: np.random.Generator
+) -> SceneObject:
+    """A disc with a Siemens star inside a ring."""
+    v, u = grid.local(place.y, place.x, place.angle)
+    color = mixed(spokes(grid, v, u, 18), CREAM * 1.1, INK)
+    ring = grid.mask(-disc(v, u, 0.84 * place.radius))
+    color = color * (1 - ring) + hue[:, None, None] * ring
+    return SceneObject(_limited(color), grid.mask(disc(v, u, place.radius)), place.nearness)
+
+
+def _gem(
+    grid: Grid, place: Placement, hue: np.ndarray, other: np.ndarray, generator: np.random.Generator
+) -> SceneObject:
+    """A hexagon with crossed stripes."""
+    v, u = grid.local(place.y, place.x, place.angle)
+    weave = grid.bands(v + u, 0.16 * place.radius + 4 * grid.px)
+    color = mixed(weave, hue, other) * (1.1 - 0.5 * v / place.radius)
+    return SceneObject(_limited(color), grid.mask(polygon(v, u, place.radius, 6)), place.nearness)
+
+
+def _stone(
+    grid: Grid, place: Placement, hue: np.ndarray, other: np.ndarray, generator: np.random.Generator
+) -> SceneObject:
+    """A lump with a wavy outline and a rough surface."""
+    v, u = grid.local(place.y, place.x, place.angle)
+    outline = 1 + 0.07 * np.sin(3 * np.arctan2(v, u) + 1) + 0.05 * np.sin(5 * np.arctan2(v, u))
+    rough = fractal_noise(generator, grid.y.shape, (1.0, 2.5, 6.0))
+    shade = sphere_light(*grid.local(place.y, place.x, 0.0), 1.15 * place.radius)
+    color = (0.55 * hue + 0.2)[:, None, None] * shade * (0.85 + 0.33 * rough)
+    lump = np.hypot(v, u) - 0.93 * place.radius * outline
+    return SceneObject(_limited(color), grid.mask(lump), place.nearness)
+
+
+def _box(
+    grid: Grid, place: Placement, hue: np.ndarray, other: np.ndarray, generator: np.random.Generator
+) -> SceneObject:
+    """A parcel with crossed ribbons."""
+    v, u = grid.local(place.y, place.x, 0.0)
+    ribbon = np.maximum(
+        grid.mask(np.abs(v) - 0.13 * place.radius),
+        grid.mask(np.abs(u + 0.2 * place.radius) - 0.13 * place.radius),
+    )
+    dots = grid.mask(
+        np.hypot(_tile(v, 0.3 * place.radius), _tile(u, 0.3 * place.radius)) - 0.075 * place.radius
+    )
+    paper = mixed(dots, CREAM, hue)
+    color = paper * (1 - ribbon) + other[:, None, None] * ribbon
+    color = color * (1.05 - 0.25 * u / place.radius)
+    return SceneObject(
+        _limited(color), grid.mask(box(v, u, place.radius, 0.9 * place.radius)), place.nearness
+    )
+
+
+def _tile(position: np.ndarray, period: float) -> np.ndarray:
+    return (position + period / 2) % period - period / 2
+
+
+Maker = Callable[[Grid, Placement, np.ndarray, np.ndarray, np.random.Generator], SceneObject]
+MAKERS: tuple[Maker, ...] = (_ball, _plain_ball, _card, _star, _gem, _stone, _box)

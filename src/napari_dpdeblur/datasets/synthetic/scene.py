@@ -1,0 +1,270 @@
+"""Synthetic captures: a layered scene that is known exactly, seen through a dual-pixel lens.
+
+Sample data, ground truth of the tests, and the demo. Deterministic by seed, any size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import tifffile
+
+from napari_dpdeblur.capture.dual_pixel import DualPixelCapture, Source
+from napari_dpdeblur.capture.pgm import write_pgm_pair
+from napari_dpdeblur.capture.pixel import APP_BLACK, APP_WHITE, SENSOR_WHITE, app_values
+from napari_dpdeblur.datasets.synthetic.lens import (
+    default_tiles,
+    synthetic_kernels,
+    synthetic_vignetting,
+)
+from napari_dpdeblur.datasets.synthetic.objects import scene_objects
+from napari_dpdeblur.datasets.synthetic.shapes import Grid
+from napari_dpdeblur.errors import CaptureError
+from napari_dpdeblur.files import atomic_file
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.optics import KernelGrid, MultiplaneImage
+
+__all__ = [
+    "Noise",
+    "SyntheticScene",
+    "default_tiles",
+    "exposed_capture",
+    "render_capture",
+    "synthetic_kernels",
+    "synthetic_scene",
+    "synthetic_vignetting",
+    "write_synthetic",
+]
+
+BACK_SCALE, FRONT_SCALE = 1.4, 0.1
+LAYERS = 14
+LUMINANCE = np.array([0.2126, 0.7152, 0.0722], np.float32)
+MIN_SIDE_PX = 16
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticScene:
+    """What a perfect lens would see, and how far each pixel is out of focus.
+
+    ``color`` (L, C, H, W) and ``alpha`` (L, 1, H, W) are layers from back to front,
+    ``defocus_scales`` (L,) their blur. Values are linear, in capture units.
+    """
+
+    color: np.ndarray
+    alpha: np.ndarray
+    defocus_scales: np.ndarray
+
+    @property
+    def layers(self) -> MultiplaneImage:
+        """The scene as a multiplane image of torch; shares memory."""
+        import torch
+
+        from napari_dpdeblur.optics import MultiplaneImage
+
+        tensors = (torch.from_numpy(a) for a in (self.color, self.alpha, self.defocus_scales))
+        return MultiplaneImage(*tensors)
+
+    @property
+    def all_in_focus(self) -> np.ndarray:
+        """The sharp picture (C, H, W), float32."""
+        return np.asarray((self._transmittance * self.color).sum(0))
+
+    @property
+    def defocus_map(self) -> np.ndarray:
+        """Defocus scale of each pixel (H, W), float32."""
+        weights = self._transmittance[:, 0] * self.defocus_scales[:, None, None]
+        return np.asarray(weights.sum(0))
+
+    @property
+    def _transmittance(self) -> np.ndarray:
+        """Share of each layer in each pixel (Eq. 1): (L, 1, H, W)."""
+        clear = np.cumprod(1 - self.alpha[:0:-1], axis=0)[::-1]
+        clear = np.concatenate([clear, np.ones_like(self.alpha[:1])])
+        return np.asarray(self.alpha * clear)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Sensor noise: electrons that fill a pixel at capture value 1, and read noise in electrons."""
+
+    full_well_electrons: float = 6000.0
+    read_electrons: float = 3.0
+
+
+def synthetic_scene(
+    height: int,
+    width: int,
+    seed: int = 0,
+    channels: int = 1,
+    layers: int = LAYERS,
+    scales: tuple[float, float] = (BACK_SCALE, FRONT_SCALE),
+) -> SyntheticScene:
+    """A still life on a tiled floor: slanted planes, overlapping objects, textures, flat areas.
+
+    ``scales`` are the defocus scales of the farthest and the nearest of the ``layers``.
+    """
+    if min(height, width) < MIN_SIDE_PX or channels not in (1, 3) or layers < 2:
+        raise CaptureError(
+            f"A synthetic scene needs at least {MIN_SIDE_PX} x {MIN_SIDE_PX} px, 1 or 3 channels "
+            f"and 2 layers, but {height} x {width} px, {channels} channels and {layers} layers "
+            "were asked for."
+        )
+    color = np.zeros((layers, channels, height, width), np.float32)
+    alpha = np.zeros((layers, 1, height, width), np.float32)
+    alpha[0] = 1.0
+    back, front = scales
+    for item in scene_objects(Grid.of(height, width), np.random.default_rng(seed)):
+        rgb = item.color.astype(np.float32)
+        paint = rgb if channels == 3 else np.tensordot(LUMINANCE, rgb, axes=1)[None]
+        depth = np.asarray(item.nearness, np.float32) * (layers - 1)
+        _insert(color, alpha, paint, item.mask.astype(np.float32), depth)
+    return SyntheticScene(color, alpha, np.linspace(back, front, layers, dtype=np.float32))
+
+
+def _insert(
+    color: np.ndarray, alpha: np.ndarray, paint: np.ndarray, mask: np.ndarray, depth: np.ndarray
+) -> None:
+    """Put an object over what is already in the layers between which it lies.
+
+    A constant ``depth`` is snapped to one layer, so that the object has one sharp edge; a slanted
+    one is shared between neighbours so that the defocus map is smooth, and continues behind
+    itself, so that nothing shines through where blurred layers meet.
+    """
+    if depth.ndim == 0:
+        layer = int(depth.round())
+        _over(color[layer], alpha[layer], paint, mask)
+        return
+    below = np.clip(np.floor(depth), 0, len(alpha) - 2)
+    near = np.clip(depth - below, 0.0, 1.0) * mask
+    far = (mask - near) / np.maximum(1 - near, 1e-6)
+    far = np.where(mask == 1, 1.0, far)
+    farthest = int(below[mask > 0].min())
+    for layer in range(farthest, len(alpha)):
+        cover = np.where(below == layer, far, 0.0) + np.where(below + 1 == layer, near, 0.0)
+        cover = np.where((below > layer) & (mask == 1), 1.0, cover).astype(np.float32)
+        _over(color[layer], alpha[layer], paint, cover)
+
+
+def _over(color: np.ndarray, alpha: np.ndarray, paint: np.ndarray, cover: np.ndarray) -> None:
+    """Composite with straight alpha, in place: color (C, H, W), alpha (1, H, W)."""
+    kept = alpha * (1 - cover)
+    total = kept + cover
+    color[:] = np.where(total > 0, (color * kept + paint * cover) / np.maximum(total, 1e-9), paint)
+    alpha[:] = total
+
+
+def render_capture(
+    scene: SyntheticScene,
+    kernels: KernelGrid | None = None,
+    vignetting: np.ndarray | None = None,
+    noise: Noise | None = Noise(),  # noqa: B008 (frozen)
+    seed: int = 0,
+    pixel_aspect: int = 1,
+    name: str = "synthetic",
+) -> DualPixelCapture:
+    """Render both views (Eq. 2), apply vignetting and noise, and store them like the capture app.
+
+    ``kernels`` at scale 1 (default: :func:`synthetic_kernels` on a grid that fits the size),
+    ``vignetting`` (2, H, W) multiplies the views, ``noise=None`` leaves only the 10-bit
+    quantisation, ``pixel_aspect=2`` averages pairs of rows as the sensor does.
+    """
+    views = _blurred_views(scene, kernels or _default_kernels(scene))
+    return exposed_capture(views, vignetting, noise, seed, pixel_aspect, name)
+
+
+def exposed_capture(
+    views: np.ndarray,
+    vignetting: np.ndarray | None = None,
+    noise: Noise | None = Noise(),  # noqa: B008 (frozen)
+    seed: int = 0,
+    pixel_aspect: int = 1,
+    name: str = "synthetic",
+) -> DualPixelCapture:
+    """What the sensor makes of blurred views (2, C, H, W); see :func:`render_capture`."""
+    if vignetting is not None:
+        if vignetting.shape != (2, *views.shape[-2:]):
+            raise CaptureError(
+                f"The vignetting has the shape {vignetting.shape}, but the scene needs "
+                f"{(2, *views.shape[-2:])}."
+            )
+        views = views * vignetting[:, None]
+    raw = _sensor_values(_binned_rows(views, pixel_aspect), noise, np.random.default_rng(seed))
+    source = Source("synthetic", (), ())
+    return DualPixelCapture(
+        raw, APP_BLACK, APP_WHITE, name, source, pixel_aspect=float(pixel_aspect)
+    )
+
+
+def _default_kernels(scene: SyntheticScene) -> KernelGrid:
+    from napari_dpdeblur.optics import KernelGrid
+
+    rows, cols = default_tiles(*scene.alpha.shape[-2:])
+    return KernelGrid.from_array(synthetic_kernels(rows, cols), rows, cols)
+
+
+def _blurred_views(scene: SyntheticScene, grid: KernelGrid) -> np.ndarray:
+    """Both views through the lens, without noise: (2, C, H, W)."""
+    import torch
+
+    from napari_dpdeblur.optics import TiledBlur, TileLayout
+
+    height, width = scene.alpha.shape[-2:]
+    scaled = [grid.scaled(float(scale)) for scale in scene.defocus_scales]
+    layout = TileLayout.regular(height, width, grid.rows, grid.cols)
+    with torch.no_grad():
+        return np.asarray(scene.layers.render(TiledBlur(scaled, layout)).numpy())
+
+
+def _binned_rows(views: np.ndarray, factor: int) -> np.ndarray:
+    """Mean of every ``factor`` rows: (2, C, H, W) to (2, C, H / factor, W)."""
+    views_count, channels, height, width = views.shape
+    if factor < 1 or height % factor:
+        raise CaptureError(
+            f"A pixel aspect of {factor} does not divide the {height} rows of the scene."
+        )
+    split = views.reshape(views_count, channels, height // factor, factor, width)
+    return np.asarray(split.mean(axis=3))
+
+
+def _sensor_values(
+    views: np.ndarray, noise: Noise | None, generator: np.random.Generator
+) -> np.ndarray:
+    """Photon and read noise, 10-bit quantisation, and the app's scale to 16 bits: uint16."""
+    signal = np.maximum(views, 0.0)
+    if noise is not None:
+        electrons = generator.poisson(signal * noise.full_well_electrons)
+        read = generator.normal(0.0, noise.read_electrons, signal.shape)
+        signal = (electrons + read) / noise.full_well_electrons
+    return app_values(signal * SENSOR_WHITE)
+
+
+def write_synthetic(folder: Path, scene: SyntheticScene, capture: DualPixelCapture) -> list[Path]:
+    """Write a capture as the app's PGM pair and the truth as float32 TIFF; returns the files.
+
+    ``<name>_left.pgm``, ``<name>_right.pgm``, ``<name>_all_in_focus.tif``, ``<name>_defocus.tif``.
+    """
+    if capture.raw.dtype != np.uint16 or capture.shape[1] != 1:
+        raise CaptureError(
+            f"{capture.name} has {capture.shape[1]} channels of {capture.raw.dtype}, but a PGM "
+            "pair holds one channel of uint16; render the scene with channels=1."
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        left, right = capture.raw[:, 0]
+        pair = write_pgm_pair(folder, capture.name, left, right, capture.pixel_aspect)
+        return [*pair, *_write_truth(folder, capture.name, scene)]
+    except OSError as error:
+        raise CaptureError(f"{folder} cannot be written: {error.strerror or error}.") from error
+
+
+def _write_truth(folder: Path, name: str, scene: SyntheticScene) -> Sequence[Path]:
+    sharp, defocus = folder / f"{name}_all_in_focus.tif", folder / f"{name}_defocus.tif"
+    for path, pixels in ((sharp, scene.all_in_focus.squeeze()), (defocus, scene.defocus_map)):
+        with atomic_file(path) as beside:
+            tifffile.imwrite(beside, pixels)
+    return sharp, defocus

@@ -1,0 +1,72 @@
+"""The synthetic camera: its calibration, and captures that belong to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tqdm import tqdm
+
+from napari_dpdeblur.calibration.record import Calibration, Field
+from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.capture.pgm import APP_PIXEL_ASPECT
+from napari_dpdeblur.datasets.synthetic.lens import synthetic_kernels, synthetic_vignetting
+from napari_dpdeblur.datasets.synthetic.scene import (
+    Noise,
+    SyntheticScene,
+    render_capture,
+    synthetic_scene,
+)
+
+ROWS, COLS = 6, 8
+NAME = "synthetic"
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """A scene, what the camera made of it, and the camera's calibration."""
+
+    scene: SyntheticScene
+    capture: DualPixelCapture
+    calibration: Calibration
+
+
+def synthetic_calibration(
+    height: int, width: int, rows: int = ROWS, cols: int = COLS
+) -> Calibration:
+    """True kernels and vignetting of the synthetic lens for a frame of height x width px.
+
+    The field is the whole frame.
+    """
+    return Calibration(
+        kernels=synthetic_kernels(rows, cols),
+        rows=rows,
+        cols=cols,
+        field=Field(0, 0, height, width),
+        frame_shape=(height, width),
+        vignetting=synthetic_vignetting(height, width),
+        camera="synthetic lens",
+        source={"format": "synthetic"},
+    )
+
+
+def simulate(height: int, width: int, seed: int = 0, noise_free: bool = False) -> Simulation:
+    """Draw a scene of ``height`` (even) x ``width`` px and photograph it with the synthetic lens.
+
+    The capture is like one of the phone app. The truth is ``scene.all_in_focus`` and
+    ``scene.defocus_map``. ``noise_free`` leaves only the 10-bit quantisation.
+    """
+    with tqdm(total=2, desc="Simulating", unit="step", delay=1) as bar:
+        scene = synthetic_scene(height, width, seed)
+        calibration = synthetic_calibration(height, width)
+        bar.update()
+        capture = render_capture(
+            scene,
+            calibration.kernel_grid(),
+            calibration.vignetting,
+            noise=None if noise_free else Noise(),
+            seed=seed,
+            pixel_aspect=int(APP_PIXEL_ASPECT),
+            name=NAME,
+        )
+        bar.update()
+    return Simulation(scene, capture, calibration)

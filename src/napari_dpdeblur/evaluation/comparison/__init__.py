@@ -1,0 +1,1 @@
+"""Methods against scenes: run, score, tabulate."""

@@ -1,0 +1,170 @@
+"""Methods x scenes: run everything, score it, go on where something fails."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from napari_dpdeblur.errors import CaptureError, DpDeblurError, EvaluationError
+from napari_dpdeblur.evaluation.comparison.methods import NamedMethod
+from napari_dpdeblur.evaluation.comparison.result_store import ResultStore, Row
+from napari_dpdeblur.evaluation.ground_truth import (
+    DEFOCUS_FOLDER,
+    SHARP_FOLDER,
+    TRUTH_SUFFIX,
+    defocus_path,
+    sharp_path,
+)
+from napari_dpdeblur.evaluation.scoring import Truth, score
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.calibration import Calibration
+    from napari_dpdeblur.capture import DualPixelCapture
+    from napari_dpdeblur.evaluation.baselines.prediction import Prediction
+    from napari_dpdeblur.fitting.problem import Crop
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What to compare: a folder in the published layout, a calibration, methods, scenes."""
+
+    data: Path
+    calibration: Calibration
+    methods: Sequence[NamedMethod]
+    scenes: Sequence[str]
+    store: ResultStore
+    crop: Crop | None = None
+
+    def __post_init__(self) -> None:
+        if self.crop is not None and not self.calibration.field.holds(*self.crop):
+            top, left, height, width = self.crop
+            raise EvaluationError(
+                f"The crop of {height} x {width} px at ({top}, {left}) does not lie inside the "
+                f"calibrated field of {self.calibration.field.height} x "
+                f"{self.calibration.field.width} px."
+            )
+
+    @property
+    def total(self) -> int:
+        """How many rows there are."""
+        return len(self.methods) * len(self.scenes)
+
+    @property
+    def window(self) -> tuple[slice, slice]:
+        """The part of the calibrated field that is compared."""
+        if self.crop is None:
+            return slice(None), slice(None)
+        top, left, height, width = self.crop
+        return slice(top, top + height), slice(left, left + width)
+
+    def truth(self, scene: str) -> Truth:
+        """Ground truth of a scene."""
+        return Truth.read(self.data, scene, self.window)
+
+    def captured(self, scene: str) -> npt.NDArray[np.float32]:
+        """Mean of both views of a scene, prepared: (C, H, W)."""
+        capture = _opened(self.data, scene)
+        if isinstance(capture, str):
+            raise CaptureError(capture)
+        views = self.calibration.prepare(capture)[(..., *self.window)]
+        return np.asarray(views.mean(axis=0), np.float32)
+
+    def rows(self, before: Callable[[Row], None] = lambda row: None) -> Iterator[Row]:
+        """Run or recall every row, scene by scene; ``before`` is told what comes next."""
+        for scene in self.scenes:
+            captured = _opened(self.data, scene)
+            truth = self.truth(scene)
+            for method in self.methods:
+                row = Row(method.name, method.label, scene)
+                before(row)
+                if isinstance(captured, str):
+                    yield replace(row, problems=(captured,))
+                else:
+                    yield self._row(row, method, captured, truth)
+
+    def _row(self, row: Row, method: NamedMethod, capture: DualPixelCapture, truth: Truth) -> Row:
+        try:
+            signature = self._signature(method, capture)
+            stored = self.store.load(row, signature)
+            if stored is not None:
+                return stored
+            start = time.perf_counter()
+            prediction = method.predict(capture, self.calibration)
+            elapsed_s = time.perf_counter() - start
+            row = _scored(replace(row, time_s=round(elapsed_s, 3)), prediction, truth)
+            self.store.save(row, signature, prediction)
+            return row
+        except DpDeblurError as error:
+            return replace(row, problems=(str(error),))
+        except (RuntimeError, MemoryError, ValueError, OSError) as error:
+            reason = (str(error) or "no reason given").splitlines()[0]
+            return replace(row, problems=(f"{type(error).__name__}: {reason}",))
+
+    def _signature(self, method: NamedMethod, capture: DualPixelCapture) -> str:
+        """SHA-256 of everything that decides a row."""
+        truths = [find(self.data, capture.name) for find in (sharp_path, defocus_path)]
+        parts = [
+            method.signature(capture.name),
+            capture.source.sha256,
+            self.calibration.content_hash(),
+            [hashlib.sha256(p.read_bytes()).hexdigest() if p.is_file() else None for p in truths],
+            self.crop,
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def find_scenes(data: Path) -> list[str]:
+    """Names of all captures in a folder, and of all scenes that have a ground truth there."""
+    truths = [
+        path.name.removesuffix(TRUTH_SUFFIX)
+        for folder in (SHARP_FOLDER, DEFOCUS_FOLDER)
+        for path in (data / folder).glob(f"*{TRUTH_SUFFIX}")
+    ]
+    scenes = sorted({*_capture_files(data), *truths})
+    if not scenes:
+        raise EvaluationError(
+            f"The data folder {data} holds no capture and no ground truth; expected files such as "
+            f"001_left.png, 001_right.png and {SHARP_FOLDER}/001{TRUTH_SUFFIX}."
+        )
+    return scenes
+
+
+def _capture_files(data: Path) -> dict[str, tuple[Path, ...]]:
+    """Files of each capture in a folder, by the name of its scene."""
+    from napari_dpdeblur.capture import capture_name, find_captures
+
+    if not data.is_dir():
+        raise EvaluationError(f"The data folder {data} does not exist; check the path.")
+    return {capture_name(files): files for files in find_captures(data)}
+
+
+def _opened(data: Path, scene: str) -> DualPixelCapture | str:
+    """The capture of a scene, or why there is none."""
+    from napari_dpdeblur.capture import open_capture
+
+    files = _capture_files(data).get(scene, (data / f"{scene}_left.png",))
+    try:
+        return open_capture(*files)
+    except CaptureError as error:
+        return str(error)
+
+
+def _scored(row: Row, prediction: Prediction, truth: Truth) -> Row:
+    scores = score(prediction, truth)
+    defocus_map = prediction.defocus_map
+    return replace(
+        row,
+        values=scores.values,
+        problems=scores.problems,
+        warnings=scores.warnings,
+        alignment=scores.alignment,
+        mean_defocus=None if defocus_map is None else float(defocus_map.mean()),
+    )

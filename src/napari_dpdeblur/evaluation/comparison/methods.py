@@ -1,0 +1,87 @@
+"""Everything that can be a row of the comparison, under one name and one signature."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from napari_dpdeblur import __version__
+from napari_dpdeblur.errors import EvaluationError
+from napari_dpdeblur.evaluation.baselines import BASELINES, Prediction, baseline
+from napari_dpdeblur.evaluation.baselines.external import ExternalResults
+from napari_dpdeblur.evaluation.baselines.onnx_model import OnnxModel
+from napari_dpdeblur.fitting.presets import PRESETS
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.calibration import Calibration
+    from napari_dpdeblur.capture import DualPixelCapture
+    from napari_dpdeblur.evaluation.baselines.prediction import Method
+    from napari_dpdeblur.fitting import FitSettings
+    from napari_dpdeblur.fitting.problem import Crop
+
+# The published optimisation takes a day per scene, so it has to be asked for.
+DEFAULT_METHODS = (*BASELINES, "preview", "standard")
+KNOWN_METHODS = (*BASELINES, *PRESETS)
+
+
+@dataclass(frozen=True)
+class NamedMethod:
+    """A row: ``name`` for files, ``label`` for people, ``predict`` to run it on a capture.
+
+    ``signature`` of a scene's name says whether a stored result is still the same method's.
+    """
+
+    name: str
+    label: str
+    predict: Method
+    signature: Callable[[str], str]
+
+
+def known_method(name: str) -> NamedMethod:
+    """A baseline or a preset of the fit."""
+    if name in BASELINES:
+        identity = f"{name} {__version__}"
+        return NamedMethod(name, BASELINES[name], _deferred(name), lambda scene: identity)
+    if name in PRESETS:
+        return fit_method(name, f"napari-dpdeblur, {name}", {"preset": name})
+    raise EvaluationError(f"There is no method {name}; choose from {', '.join(KNOWN_METHODS)}.")
+
+
+def fit_method(
+    name: str, label: str, values: dict[str, Any], crop: Crop | None = None
+) -> NamedMethod:
+    """The fit with settings of these values, as a method."""
+    identity = json.dumps([__version__, values, crop], sort_keys=True)
+
+    def predict(capture: DualPixelCapture, calibration: Calibration) -> Prediction:
+        from napari_dpdeblur.fitting import FitSettings, run_fit
+
+        settings: FitSettings = FitSettings.of(values)
+        result = run_fit(capture, calibration, settings, crop=crop)
+        return Prediction(result.all_in_focus, result.defocus_map)
+
+    return NamedMethod(name, label, predict, lambda scene: identity)
+
+
+def external_method(name: str, images: Path | None, maps: Path | None) -> NamedMethod:
+    """Folders of results that another program made."""
+    results = ExternalResults(images, maps)
+    return NamedMethod(name, name, results, results.signature)
+
+
+def onnx_method(name: str, path: Path) -> NamedMethod:
+    """A network in the ONNX format."""
+    model = OnnxModel(path)
+    return NamedMethod(name, name, model, model.signature)
+
+
+def _deferred(name: str) -> Method:
+    """A baseline whose module is loaded when it is first used."""
+
+    def predict(capture: DualPixelCapture, calibration: Calibration) -> Prediction:
+        return baseline(name)(capture, calibration)
+
+    return predict

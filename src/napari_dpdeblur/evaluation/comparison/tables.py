@@ -1,0 +1,169 @@
+"""The comparison as CSV and as Markdown, with the published rows beside the measured ones."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from napari_dpdeblur.evaluation.comparison import published
+from napari_dpdeblur.evaluation.comparison.published import PublishedRows
+from napari_dpdeblur.evaluation.comparison.result_store import Row
+from napari_dpdeblur.evaluation.evaluate_run import DEFOCUS_PROTOCOL, IMAGE_PROTOCOL
+from napari_dpdeblur.evaluation.scoring import LARGER_IS_BETTER, METRICS
+
+HEADINGS = {
+    "psnr_db": "PSNR",
+    "ssim": "SSIM",
+    "mae": "MAE",
+    "aiwe1": "AIWE(1)",
+    "aiwe2": "AIWE(2)",
+    "one_minus_spearman": "1-|rho|",
+    "time_s": "time s",
+}
+DIGITS = {"psnr_db": 2, "time_s": 1}
+MEASURED, PUBLISHED = "measured", "published"
+COLUMNS = ("source", "method", "label", "scene", "status", *HEADINGS, "mean_defocus", "reason")
+MEAN = "mean"
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One line: numbers by the names of ``HEADINGS``; a mean counts the scenes behind it."""
+
+    source: str
+    method: str
+    label: str
+    scene: str
+    status: str = "ok"
+    reason: str = ""
+    values: dict[str, float] = field(default_factory=dict)
+    mean_defocus: float | None = None
+    scenes: int = 1
+
+    def cell(self, name: str) -> str:
+        """A number as it stands in every table, empty where there is none."""
+        value = self.values.get(name)
+        return "" if value is None else number(name, value)
+
+
+def number(name: str, value: float) -> str:
+    """A value with the digits of its column."""
+    return f"{value:.{DIGITS.get(name, 4)}f}" if math.isfinite(value) else str(value)
+
+
+def table_rows(rows: Sequence[Row], known: PublishedRows) -> list[TableRow]:
+    """Every scene, the mean of every method over the scenes that went well, published means."""
+    lines = [_scene_row(row) for row in rows]
+    methods = dict.fromkeys(row.method for row in rows)
+    lines += [_mean_row([row for row in rows if row.method == method]) for method in methods]
+    return lines + [
+        TableRow(PUBLISHED, label, label, MEAN, values=values, scenes=published.SCENES)
+        for label, values in known.items()
+    ]
+
+
+def _scene_row(row: Row) -> TableRow:
+    values = dict(row.values)
+    if row.time_s is not None:
+        values["time_s"] = row.time_s
+    reason = " ".join(row.problems or row.warnings)
+    return TableRow(
+        MEASURED, row.method, row.label, row.scene, row.status, reason, values, row.mean_defocus
+    )
+
+
+def _mean_row(rows: Sequence[Row]) -> TableRow:
+    good = [_scene_row(row) for row in rows if row.status == "ok"]
+    means = {name: _mean(row.values.get(name) for row in good) for name in HEADINGS}
+    missing = [row.scene for row in rows if row.status != "ok"]
+    return TableRow(
+        MEASURED,
+        rows[0].method,
+        rows[0].label,
+        MEAN,
+        "ok" if good and not missing else "failed",
+        f"without {', '.join(missing)}" if missing else "",
+        {name: value for name, value in means.items() if value is not None},
+        _mean(row.mean_defocus for row in good),
+        len(good),
+    )
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    """Mean of numbers of which all or none are there."""
+    found = [value for value in values if value is not None]
+    return sum(found) / len(found) if found else None
+
+
+def to_csv(rows: Sequence[TableRow]) -> str:
+    """All rows as comma-separated values."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        defocus = "" if row.mean_defocus is None else number("mean_defocus", row.mean_defocus)
+        identity = (row.source, row.method, row.label, row.scene, row.status)
+        writer.writerow([*identity, *(row.cell(name) for name in HEADINGS), defocus, row.reason])
+    return text.getvalue()
+
+
+def to_markdown(rows: Sequence[TableRow], title: str) -> str:
+    """Means first, then every scene, then what failed and how it was measured."""
+    means = [row for row in rows if row.scene == MEAN]
+    scenes = dict.fromkeys(row.scene for row in rows if row.scene != MEAN)
+    parts = [f"# {title}", "## Mean", _means_table(means)]
+    for scene in scenes:
+        lines = [_line([row.label, *_cells(row)]) for row in rows if row.scene == scene]
+        parts += [f"## Scene {scene}", "\n".join([*_heading(["method"]), *lines])]
+    failed = [row for row in rows if row.status != "ok" and row.scene != MEAN]
+    if failed:
+        parts += [
+            "## Failed",
+            "\n".join(f"- {r.label}, scene {r.scene}: {r.reason}" for r in failed),
+        ]
+    parts += [
+        "## Protocol",
+        f"Image: {IMAGE_PROTOCOL}. Defocus map: {DEFOCUS_PROTOCOL}. Rows marked as published are "
+        f"those of Xin et al. (ICCV 2021), means over their {published.SCENES} scenes with one "
+        "alignment per method: not the same scenes, so compare with care.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _means_table(means: Sequence[TableRow]) -> str:
+    lines = [
+        _line([row.label, f"{row.source}, {row.scenes} scenes", *_cells(row, best_of(means))])
+        for row in means
+    ]
+    return "\n".join([*_heading(["method", "source"]), *lines])
+
+
+def best_of(rows: Sequence[TableRow]) -> dict[str, float]:
+    """The best value of each metric."""
+    best = {}
+    for name in METRICS:
+        values = [row.values[name] for row in rows if name in row.values]
+        if values:
+            best[name] = max(values) if name in LARGER_IS_BETTER else min(values)
+    return best
+
+
+def _cells(row: TableRow, best: dict[str, float] | None = None) -> list[str]:
+    cells = []
+    for name in HEADINGS:
+        text = row.cell(name) or ("failed" if row.status != "ok" and not row.values else "-")
+        is_best = best is not None and name in row.values and row.values[name] == best.get(name)
+        cells.append(f"**{text}**" if is_best else text)
+    return cells
+
+
+def _heading(first: list[str]) -> list[str]:
+    headings = [*first, *(heading.replace("|", "\\|") for heading in HEADINGS.values())]
+    return [_line(headings), _line(["---"] * len(headings))]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

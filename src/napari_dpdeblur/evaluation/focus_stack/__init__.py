@@ -1,0 +1,1 @@
+"""Ground truth from a focus stack."""

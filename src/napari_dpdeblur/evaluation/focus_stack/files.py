@@ -1,0 +1,67 @@
+"""Focus stacks on disk: read the slices, write the truth in the published layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from napari_dpdeblur.errors import EvaluationError
+from napari_dpdeblur.evaluation.baselines.external import SUFFIXES
+from napari_dpdeblur.evaluation.focus_stack.fusion import StackTruth
+from napari_dpdeblur.evaluation.ground_truth import defocus_path, load_picture, sharp_path
+from napari_dpdeblur.files.atomic import write_atomically
+
+LOWEST_CONFIDENT = 1  # of 255: 0 means no confidence
+
+
+def find_slices(paths: Sequence[Path]) -> list[Path]:
+    """Pictures as they are given, or those of a folder sorted by name."""
+    if len(paths) == 1 and paths[0].is_dir():
+        return sorted(p for p in paths[0].iterdir() if p.suffix.lower() in SUFFIXES)
+    return list(paths)
+
+
+def read_slices(paths: Sequence[Path]) -> npt.NDArray[np.float32]:
+    """All slices, (S, C, H, W), linear."""
+    slices: list[npt.NDArray[np.float32]] = []
+    for path in paths:
+        image = load_picture(path, "slice")
+        if slices and image.shape != slices[0].shape:
+            raise EvaluationError(
+                f"The slice {path} has the shape {image.shape} but the first one "
+                f"{slices[0].shape}; all slices of a stack must have one size."
+            )
+        slices.append(image)
+    if not slices:
+        raise EvaluationError("No slice was given; name the pictures from near to far.")
+    return np.stack(slices)
+
+
+def write_truth(truth: StackTruth, folder: Path, name: str, overwrite: bool = False) -> list[Path]:
+    """Write the sharp image (16 bits) and the defocus map (8 bits); return their paths."""
+    if not name or Path(name).name != name:
+        raise EvaluationError(f"{name!r} is not the name of a scene; give one such as 001.")
+    sharp = np.round(np.clip(np.moveaxis(truth.all_in_focus, 0, -1), 0, 1) * 65535)
+    shown = LOWEST_CONFIDENT + np.round(truth.defocus * (255 - LOWEST_CONFIDENT))
+    contents: dict[Path, npt.NDArray[np.integer]] = {
+        sharp_path(folder, name): sharp[..., ::-1].astype(np.uint16),
+        defocus_path(folder, name): np.where(truth.confidence > 0, shown, 0).astype(np.uint8),
+    }
+    try:
+        for path, pixels in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, cv2.imencode(".png", pixels)[1].tobytes(), overwrite)
+    except FileExistsError as error:
+        raise EvaluationError(
+            f"The ground truth {error.filename} already exists and is not overwritten; "
+            "choose another name or ask for overwriting."
+        ) from error
+    except OSError as error:
+        raise EvaluationError(
+            f"The ground truth in {folder} cannot be written: {error.strerror or error}."
+        ) from error
+    return list(contents)

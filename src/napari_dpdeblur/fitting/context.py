@@ -1,0 +1,85 @@
+"""What all stages of one fit share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from torch import Tensor
+
+from napari_dpdeblur.fitting.checkpoint import Checkpoint, FitState
+from napari_dpdeblur.fitting.control import FitControl
+from napari_dpdeblur.fitting.events import Clock, FitEvent, FloatArray
+from napari_dpdeblur.fitting.problem import FitProblem, reduce_images
+from napari_dpdeblur.fitting.settings import FitSettings
+
+PREVIEW_PX = 320
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Layers and their composites on the grid of the problem, intensities with a mean of 0.5."""
+
+    image: Tensor  # (C, h, w)
+    defocus_map: Tensor  # (h, w)
+    color: Tensor  # (L, C, h, w)
+    alpha: Tensor  # (L, 1, h, w)
+    scales: Tensor  # (L,)
+    confidence: Tensor  # (h, w)
+
+
+@dataclass
+class Job:
+    """One running fit: problem, settings, clock, control, and the state to resume from."""
+
+    problem: FitProblem
+    settings: FitSettings
+    clock: Clock
+    control: FitControl
+    signature: str
+    checkpoint: Checkpoint | None = None
+    state: FitState = field(default_factory=FitState)
+
+    def event(
+        self,
+        stage: str,
+        step: int,
+        total: int,
+        losses: dict[str, float] | None = None,
+        image: Tensor | None = None,
+        defocus_map: Tensor | None = None,
+    ) -> FitEvent:
+        """Obey the control, note the losses, make the event with small copies of the images."""
+        self.control.check()
+        if losses:
+            self.state.history.append({"stage": stage, "step": step, **losses})
+        scale = self.problem.intensity_scale
+        return self.clock.event(
+            stage,
+            step,
+            total,
+            losses=losses or {},
+            all_in_focus=None if image is None else _small_copy(image / scale),
+            defocus_map=None if defocus_map is None else _small_copy(defocus_map),
+        )
+
+    def save(self, stage: str, steps: int, **tensors: Tensor) -> None:
+        """Keep tensors as the state after so many steps of a stage."""
+        self.state = replace(
+            self.state,
+            tensors={**self.state.tensors, **tensors},
+            steps={**self.state.steps, stage: steps},
+        )
+        if self.checkpoint is not None:
+            self.checkpoint.save(self.signature, self.state)
+
+    def done(self, stage: str) -> int:
+        """How many steps of a stage the state already holds."""
+        return self.state.steps.get(stage, 0)
+
+
+def _small_copy(images: Tensor) -> FloatArray:
+    """A copy on the CPU of images (..., h, w), reduced to at most PREVIEW_PX columns or rows."""
+    factor = max(1, -(-max(images.shape[-2:]) // PREVIEW_PX))
+    small = reduce_images(images.detach(), factor, factor).float().cpu().numpy()
+    return np.array(small, np.float32)

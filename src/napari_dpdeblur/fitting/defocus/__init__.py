@@ -1,0 +1,1 @@
+"""From two views to a defocus map."""

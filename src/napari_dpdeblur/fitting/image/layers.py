@@ -1,0 +1,135 @@
+"""From a defocus map to the layers of a multiplane image, including what is hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import avg_pool2d, interpolate, pad
+
+from napari_dpdeblur.fitting.image.filters import largest_around
+from napari_dpdeblur.optics.mpi import visibility
+
+STRIP_PIXELS = 500_000  # computed between two looks at whether to go on
+HIDDEN_STEP = 1.5  # layers between two surfaces that make one of them hide the other
+
+
+def layer_weights(defocus_map: Tensor, scales: Tensor) -> Tensor:
+    """Linear weights of the two scales next to each pixel's defocus: (L, 1, h, w), sum 1."""
+    return torch.stack(list(weights_of_layers(defocus_map, scales)))
+
+
+def weights_of_layers(defocus_map: Tensor, scales: Tensor) -> Iterator[Tensor]:
+    """The same, (1, h, w) of one layer after the other: all at once may be large."""
+    step = scales[0] - scales[1]
+    within = defocus_map.clamp(scales[-1], scales[0])[None]
+    return ((within - scale).abs_().div_(-step).add_(1).clamp_min_(0) for scale in scales)
+
+
+def alpha_of_transmittance(transmittance: Tensor) -> Tensor:
+    """The alphas whose composite has these transmittances (L, 1, h, w); the back one is 1."""
+    in_front = transmittance.flip(0).cumsum(0).flip(0) - transmittance
+    alpha = (transmittance / (1 - in_front).clamp_min(1e-6)).clamp(0, 1)
+    alpha[0] = 1
+    return alpha
+
+
+@dataclass(frozen=True)
+class LayerShapes:
+    """Where each layer is: what is seen of it, and what continues behind nearer ones.
+
+    ``visible`` and ``hidden`` (L, 1, h, w) are the parts of alpha whose colour is that of the
+    all-in-focus image and that of the picture behind it. ``background`` (1, h, w) is 1 where the
+    surface seen is the farthest one around.
+    """
+
+    visible: Tensor
+    hidden: Tensor
+    background: Tensor
+
+    @property
+    def alpha(self) -> Tensor:
+        """Alpha of the multiplane image: (L, 1, h, w)."""
+        return self.visible + self.hidden
+
+    def defocus_map(self, scales: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
+        """Composite of the layers' scales (h, w); what is hidden has no share in it."""
+        composite = torch.empty_like(self.background[0])
+        for rows in _strips(composite):
+            alpha = (self.visible[..., rows, :] + self.hidden[..., rows, :])[:, 0]
+            shares = alpha * visibility(alpha)
+            composite[rows] = (shares * scales[:, None, None]).sum(0)
+            check()
+        return composite
+
+    def color(self, image: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
+        """Colours of the layers (L, C, h, w): the image where it is seen, what is behind else."""
+        behind = picture_behind(image, self.background)
+        color = image.new_empty(len(self.visible), *image.shape)
+        for layer, visible in zip(color, self.visible, strict=True):
+            torch.where(visible > 0, image, behind, out=layer)
+            check()
+        return color
+
+
+def _strips(values: Tensor) -> Iterator[slice]:
+    """Rows of a map (h, w) that are soon computed."""
+    height, width = values.shape
+    step = max(STRIP_PIXELS // width, 1)
+    return (slice(top, min(top + step, height)) for top in range(0, height, step))
+
+
+def layer_shapes(
+    defocus_map: Tensor,
+    scales: Tensor,
+    reach_px: tuple[int, int],
+    check: Callable[[], None] = lambda: None,
+) -> LayerShapes:
+    """Layers of a surface, continued by ``reach_px`` (rows, cols) behind its nearer parts.
+
+    A blurred edge lets light past from behind it; without a continuation it would come from
+    nowhere.
+    """
+    farthest = largest_around(defocus_map, reach_px)
+    check()
+    layers = (len(scales), 1, *defocus_map.shape)
+    visible, hidden = defocus_map.new_empty(layers), defocus_map.new_empty(layers)
+    background = defocus_map.new_empty(1, *defocus_map.shape)
+    for rows in _strips(defocus_map):
+        strip = _shapes_of_rows(defocus_map[rows], farthest[rows], scales)
+        visible[..., rows, :], hidden[..., rows, :] = strip.visible, strip.hidden
+        background[:, rows] = strip.background
+        check()
+    return LayerShapes(visible, hidden, background)
+
+
+def _shapes_of_rows(defocus_map: Tensor, farthest: Tensor, scales: Tensor) -> LayerShapes:
+    step = scales[0] - scales[1]
+    occludes = (farthest - defocus_map) > HIDDEN_STEP * step
+    weights = layer_weights(defocus_map, scales)
+    visible = alpha_of_transmittance(weights)
+    visible[0] = (weights[0] > 0).to(visible.dtype)
+    behind = alpha_of_transmittance(layer_weights(farthest, scales)) * occludes
+    behind[0] = 1
+    hidden = torch.where(visible > 0, torch.zeros_like(visible), behind)
+    return LayerShapes(visible, hidden, (~occludes).to(visible.dtype)[None])
+
+
+def picture_behind(image: Tensor, known: Tensor) -> Tensor:
+    """Fill an image (C, h, w) where ``known`` (1, h, w) is 0 from the nearest known pixels.
+
+    Push and pull: average down until something is known, fill on the way back up.
+    """
+    height, width = image.shape[-2:]
+    if min(height, width) <= 1:
+        return image
+    rows, cols = height % 2, width % 2
+    weighted = pad((image * known)[None], (0, cols, 0, rows))
+    share = avg_pool2d(pad(known[None], (0, cols, 0, rows)), 2)[0]
+    mean = avg_pool2d(weighted, 2)[0] / share.clamp_min(1e-6)
+    coarse = picture_behind(mean, (share > 0).to(known.dtype))
+    size = (height + rows, width + cols)
+    fill = interpolate(coarse[None], size=size, mode="bilinear", align_corners=False)[0]
+    return known * image + (1 - known) * fill[..., :height, :width]

@@ -1,0 +1,1 @@
+"""The published objective and its optimisation."""

@@ -1,0 +1,90 @@
+"""The objective of the paper, fast: value and gradient in one pass without autograd."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from napari_dpdeblur.errors import FitError
+from napari_dpdeblur.fitting.paper.losses import LossTerms, LossWeights
+from napari_dpdeblur.fitting.paper.photometric import Photometric
+from napari_dpdeblur.fitting.paper.regularisation import Regularisation
+from napari_dpdeblur.optics import TiledBlur
+
+
+class Objective:
+    """What the fit minimises, for ``views`` (V, C, H, W) seen through ``blur``.
+
+    The same function as :func:`~napari_dpdeblur.fitting.paper.losses.evaluate`, with the gradient
+    written by hand: every layer is blurred once and nothing is kept that the gradient does
+    not need. ``bias`` (L,) is left out of the objective when it is None; terms of weight 0 are
+    skipped. The farthest layer is opaque: its alpha counts as 1 whatever is given. ``check`` is
+    called between strips of rows and layers, so that a long computation can be interrupted.
+    """
+
+    def __init__(
+        self,
+        views: Tensor,
+        blur: TiledBlur,
+        weights: LossWeights | None = None,
+        bias: Tensor | None = None,
+        intensity_scale: float | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.weights = weights or LossWeights.published(len(blur))
+        scale = normalising_scale(views) if intensity_scale is None else intensity_scale
+        self.intensity_scale = scale
+        self._check = check
+        self._photometric = Photometric(
+            views,
+            blur,
+            views.new_zeros(len(blur)) if bias is None else bias.to(views),
+            data_weight=self.weights.data * scale,
+            auxiliary_weight=self.weights.auxiliary * scale,
+            check=check,
+        )
+        self._regularisation = Regularisation(self.weights, scale, check=check)
+
+    @torch.no_grad()
+    def loss_and_gradient(
+        self, color_logits: Tensor, alpha_logits: Tensor
+    ) -> tuple[LossTerms, Tensor, Tensor]:
+        """Weighted terms and gradients to logits (L, C, H, W) and (L, 1, H, W)."""
+        color, alpha = color_logits.sigmoid(), opaque_behind(alpha_logits.sigmoid())
+        terms, color_gradient, alpha_gradient = self.layer_gradient(color, alpha)
+        for gradient, value in ((color_gradient, color), (alpha_gradient, alpha)):
+            for slope, layer in zip(gradient, value, strict=True):
+                slope.mul_(layer).mul_(1 - layer)
+                self._check()
+        return terms, color_gradient, alpha_gradient
+
+    @torch.no_grad()
+    def layer_gradient(self, color: Tensor, alpha: Tensor) -> tuple[LossTerms, Tensor, Tensor]:
+        """Weighted terms and gradients to color (L, C, H, W) and alpha (L, 1, H, W) themselves."""
+        color_gradient, alpha_gradient = torch.zeros_like(color), torch.zeros_like(alpha)
+        gradients = (color_gradient, alpha_gradient)
+        photometric = color.new_zeros(2)
+        if self.weights.data or self.weights.auxiliary:
+            photometric = self._photometric.add_gradient(color, alpha, *gradients)
+        smoothness = self._regularisation.add_gradient(color, alpha, *gradients)
+        alpha_gradient[0] = 0
+        terms = LossTerms(*photometric, *smoothness)
+        if not color.is_meta:
+            terms.as_dict()  # raises where a term is not finite
+        return terms, color_gradient, alpha_gradient
+
+
+def opaque_behind(alpha: Tensor) -> Tensor:
+    """Make the farthest of the layers (L, 1, H, W) opaque, in place."""
+    alpha[0] = 1
+    return alpha
+
+
+def normalising_scale(views: Tensor) -> float:
+    """The factor that brings the views to a mean of 0.5 (S, data normalization)."""
+    mean = float(views.mean())
+    if not 0 < mean < float("inf"):
+        raise FitError("The views are black or not finite; the fit needs a brighter capture.")
+    return 0.5 / mean

@@ -1,0 +1,91 @@
+"""The `paper` preset: the published schedule, weights and renderer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+
+import torch
+
+from napari_dpdeblur.fitting.context import Job, Solution
+from napari_dpdeblur.fitting.defocus.search import DefocusSearch, on_grid_of
+from napari_dpdeblur.fitting.events import FitEvent
+from napari_dpdeblur.fitting.paper.adam import Adam, PaperState, Schedule, descend
+from napari_dpdeblur.fitting.paper.losses import LossWeights
+from napari_dpdeblur.fitting.paper.objective import Objective
+from napari_dpdeblur.fitting.settings import Weights
+from napari_dpdeblur.fitting.stages import layer_scales
+from napari_dpdeblur.optics import MultiplaneImage, TiledBlur, bias_correction
+
+SAVE_EVERY = 200
+SHOW_EVERY = 10
+
+
+def loss_weights(weights: Weights, layers: int) -> LossWeights:
+    """Weights in the paper's unit: the entropy's is divided by ln N."""
+    per_layer = weights.entropy / math.log(layers)
+    return LossWeights(weights.data, weights.auxiliary, weights.intensity, weights.alpha, per_layer)
+
+
+def optimised(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, Solution]:
+    """Adam from the uniform start on the objective as published, with hard tile selection."""
+    problem, settings = job.problem, job.settings
+    scales = layer_scales(job, search)
+    # colours are sigmoids: bring the brightest pixel to 1
+    brightest = float(problem.views.max())
+    views = problem.views / brightest
+    kernels = problem.layer_kernels(scales)
+    bias = None
+    if settings.bias_correction:
+        bias = bias_correction(kernels, mean_intensity=float(views.mean()))
+    objective = Objective(
+        views,
+        TiledBlur(kernels, problem.layout, blend_px=0, check=job.control.check),
+        loss_weights(settings.weights, settings.layers),
+        bias,
+        check=job.control.check,
+    )
+    state = _start(job, views)
+    for terms in descend(objective, state, Schedule(settings.steps), job.control.check):
+        shown = state.step % SHOW_EVERY == 0 or state.step == settings.steps
+        mpi = MultiplaneImage(*state.layers(), scales) if shown else None
+        yield job.event(
+            "optimise",
+            state.step,
+            settings.steps,
+            terms.as_dict(),
+            image=mpi.all_in_focus() * brightest if mpi else None,
+            defocus_map=mpi.defocus_map() if mpi else None,
+        )
+        if job.checkpoint is not None and state.step % SAVE_EVERY == 0:
+            _save(job, state)
+    job.clock.end_stage("optimise")
+    mpi = MultiplaneImage(*state.layers(), scales)
+    return Solution(
+        mpi.all_in_focus() * brightest,
+        mpi.defocus_map(),
+        mpi.color * brightest,
+        mpi.alpha,
+        scales,
+        on_grid_of(problem, search.confidence),
+    )
+
+
+def _start(job: Job, views: torch.Tensor) -> PaperState:
+    step, saved = job.done("optimise"), job.state.tensors
+    if not step:
+        return PaperState.uniform(views, job.settings.layers)
+    color, alpha = (
+        Adam(saved[f"{name}_logits"], saved[f"{name}_mean"], saved[f"{name}_square"])
+        for name in ("color", "alpha")
+    )
+    return PaperState(color, alpha, step)
+
+
+def _save(job: Job, state: PaperState) -> None:
+    tensors = {
+        f"{name}_{part}": getattr(adam, part)
+        for name, adam in (("color", state.color), ("alpha", state.alpha))
+        for part in ("logits", "mean", "square")
+    }
+    job.save("optimise", state.step, **tensors)

@@ -1,0 +1,194 @@
+"""FitProblem: a capture and a calibration as tensors on the grid that the fit works on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, interpolate, pad
+
+from napari_dpdeblur.errors import CalibrationError, FitError
+from napari_dpdeblur.optics import KernelGrid, TileLayout
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.calibration import Calibration
+    from napari_dpdeblur.capture import DualPixelCapture
+    from napari_dpdeblur.fitting.settings import FitSettings
+
+Crop = tuple[int, int, int, int]
+
+MEAN_INTENSITY = 0.5
+MIN_SIZE_PX = 32
+MIN_CONTRAST = 2e-3
+SATURATED_SHARE = 0.25
+ROW_FIT_STEPS = 6
+
+
+@dataclass(frozen=True)
+class FitProblem:
+    """What is to be explained, and through which lens.
+
+    ``views`` (2, C, h, w) are linear with a mean of 0.5, on pixels of ``pixel_pitch`` (rows,
+    cols) calibrated pixels: rows that were only interpolated are not computed with.
+    ``kernels`` are at scale 1 in calibrated pixels, ``layout`` divides the grid of the views,
+    ``shape`` is the size of the result in calibrated pixels, ``intensity_scale`` is what the
+    capture's unit was multiplied by. ``calibrated`` are the kernels without correction for what
+    measuring them has added; None: the same.
+    """
+
+    views: Tensor
+    kernels: KernelGrid
+    layout: TileLayout
+    pixel_pitch: tuple[int, int]
+    shape: tuple[int, int]
+    intensity_scale: float
+    calibrated: KernelGrid | None = None
+
+    def for_search(self) -> FitProblem:
+        """The problem of comparing the views, each blurred with the kernel of the other.
+
+        A blur that measuring has added to both kernels cancels there; taking it off would only
+        bring their noise in.
+        """
+        return replace(self, kernels=self.calibrated or self.kernels)
+
+    def layer_kernels(self, scales: Tensor) -> list[KernelGrid]:
+        """Kernels of the layers at these defocus scales, on the grid of the views."""
+        return [self.kernels.scaled(float(scale), self.pixel_pitch) for scale in scales]
+
+    def in_pixels(self, length: int) -> tuple[int, int]:
+        """A length in calibrated pixels as rows and columns of the views, at least one."""
+        return max(length // self.pixel_pitch[0], 1), max(length // self.pixel_pitch[1], 1)
+
+    def reduced(self, factor: int) -> FitProblem:
+        """The problem on pixels that are ``factor`` calibrated pixels high and wide."""
+        rows, cols = self.in_pixels(factor)
+        return replace(
+            self,
+            views=reduce_images(self.views, rows, cols),
+            layout=self.layout.coarser(rows, cols),
+            pixel_pitch=(self.pixel_pitch[0] * rows, self.pixel_pitch[1] * cols),
+        )
+
+    def enlarged(self, images: Tensor, shape: tuple[int, int] | None = None) -> Tensor:
+        """Images (..., h, w) on any grid of this problem, resampled to calibrated pixels."""
+        return resample(images, shape or self.shape)
+
+
+def resample(images: Tensor, shape: tuple[int, int]) -> Tensor:
+    """Bilinear interpolation between pixel centres of images (..., h, w)."""
+    if images.shape[-2:] == shape:
+        return images
+    flat = images.reshape(1, -1, *images.shape[-2:])
+    larger = interpolate(flat, size=shape, mode="bilinear", align_corners=False)
+    return larger.reshape(*images.shape[:-2], *shape)
+
+
+def area_resample(images: Tensor, shape: tuple[int, int]) -> Tensor:
+    """Means over the areas of the new pixels, of images (..., h, w) with more of them."""
+    flat = images.reshape(1, -1, *images.shape[-2:])
+    return adaptive_avg_pool2d(flat, shape).reshape(*images.shape[:-2], *shape)
+
+
+def reduce_images(images: Tensor, rows: int, cols: int) -> Tensor:
+    """Means over blocks of rows x cols pixels of images (..., h, w); the last may be partial."""
+    if (rows, cols) == (1, 1):
+        return images
+    height, width = images.shape[-2:]
+    flat = images.reshape(-1, 1, height, width)
+    padded = pad(flat, (0, -width % cols, 0, -height % rows), mode="replicate")
+    reduced = avg_pool2d(padded, (rows, cols))
+    return reduced.reshape(*images.shape[:-2], *reduced.shape[-2:])
+
+
+def pose_problem(
+    capture: DualPixelCapture,
+    calibration: Calibration,
+    settings: FitSettings,
+    device: torch.device,
+    crop: Crop | None = None,
+    check: Callable[[], None] = lambda: None,
+) -> FitProblem:
+    """Correct, check, crop and normalise a capture; ``check`` is called between the steps."""
+    square = capture.with_square_pixels()
+    check()
+    prepared = torch.from_numpy(calibration.prepare(square))
+    check()
+    grid = calibration.kernel_grid()
+    height, width = prepared.shape[-2:]
+    layout = TileLayout.regular(height, width, grid.rows, grid.cols)
+    if crop is not None:
+        prepared, grid, layout = _cropped(prepared, grid, layout, crop)
+    _check_views(prepared, capture)
+    check()
+    shape = (prepared.shape[-2], prepared.shape[-1])
+    # The paper computes with interpolated rows and with the kernels as they were calibrated.
+    as_published = settings.preset == "paper"
+    row_factor = 1 if as_published else square.row_upsampling
+    if shape[0] % row_factor or shape[0] // row_factor < layout.rows:
+        row_factor = 1
+    intensity_scale = MEAN_INTENSITY / float(prepared.mean())
+    views = original_rows(prepared.to(device) * intensity_scale, row_factor, check)
+    calibrated, excess = grid.to(device=device), calibration.excess_variance_px2
+    if settings.centre_kernels and not as_published:
+        calibrated = calibrated.centred()
+    kernels = calibrated if as_published else calibrated.sharpened(excess)
+    grid_of_views, pitch = layout.coarser(row_factor, 1), (row_factor, 1)
+    return FitProblem(views, kernels, grid_of_views, pitch, shape, intensity_scale, calibrated)
+
+
+def original_rows(images: Tensor, factor: int, check: Callable[[], None] = lambda: None) -> Tensor:
+    """Undo the bilinear interpolation of rows: the rows whose interpolation is closest."""
+    if factor == 1:
+        return images
+    rows = reduce_images(images, factor, 1)
+    for _ in range(ROW_FIT_STEPS):
+        missing = images - resample(rows, (images.shape[-2], images.shape[-1]))
+        rows = rows + reduce_images(missing, factor, 1)
+        check()
+    return rows
+
+
+def _cropped(
+    views: Tensor, grid: KernelGrid, layout: TileLayout, crop: Crop
+) -> tuple[Tensor, KernelGrid, TileLayout]:
+    top, left, height, width = crop
+    rows, cols = views.shape[-2:]
+    if not (0 <= top < top + height <= rows and 0 <= left < left + width <= cols):
+        raise CalibrationError(
+            f"The crop of {height} x {width} px at ({top}, {left}) does not lie inside the "
+            f"calibrated field of {rows} x {cols} px."
+        )
+    part, tiles = layout.crop(top, left, height, width)
+    window = views[..., top : top + height, left : left + width]
+    return window, grid.select(tiles, part.rows, part.cols), part
+
+
+def _check_views(views: Tensor, capture: DualPixelCapture) -> None:
+    """One sentence for everything that no fit can make sense of."""
+    name = capture.name
+    height, width = views.shape[-2:]
+    if min(height, width) < MIN_SIZE_PX:
+        raise FitError(
+            f"{name} has {height} x {width} px to fit; at least {MIN_SIZE_PX} px are needed in "
+            "each direction, so take a larger crop."
+        )
+    for side, view in zip(("left", "right"), views, strict=True):
+        if float(view.max()) <= 0:
+            raise FitError(
+                f"The {side} view of {name} is all black; check the file and its black level."
+            )
+    # Of the poorer view: the correction for vignetting gives the right one a slope in any case.
+    contrast = float(views.std(dim=(-2, -1)).amax(-1).amin() / views.mean())
+    if contrast < MIN_CONTRAST:
+        raise FitError(f"{name} is a constant image; a fit needs something with texture to see.")
+    full = 0.98 * (capture.white - capture.black) / capture.white
+    saturated = float((views >= full).float().mean())
+    if saturated > SATURATED_SHARE:
+        raise FitError(
+            f"{name} is overexposed: {saturated:.0%} of its pixels are saturated; take the "
+            "capture with a shorter exposure."
+        )

@@ -1,0 +1,136 @@
+"""FitSettings: one source for YAML, command line, window and provenance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import model_validator
+
+from napari_dpdeblur.errors import SettingsError
+from napari_dpdeblur.files import read_regular
+from napari_dpdeblur.files.plain import parse_yaml
+from napari_dpdeblur.fitting.presets import Preset
+from napari_dpdeblur.settings_model import NO_UNIT, SettingsModel, setting
+
+MAX_SETTINGS_BYTES = 1_000_000
+SCALE = "multiples of the calibrated blur"
+
+
+class Weights(SettingsModel):
+    """Weights of the terms of the objective, in the paper's unit; 0 switches a term off."""
+
+    data: float = setting(2.5e4, NO_UNIT, "Error of the rendered views (Eq. 7).", ge=0)
+    auxiliary: float = setting(2.5e4, NO_UNIT, "Error of each layer by itself (Eq. 9).", ge=0)
+    intensity: float = setting(30.0, NO_UNIT, "Smoothness of the colours (Eq. 11).", ge=0)
+    alpha: float = setting(7.5e4, NO_UNIT, "Smoothness of the layers' shapes (Eq. 12).", ge=0)
+    entropy: float = setting(
+        30.0, NO_UNIT, "Concentration of a pixel on few layers (Eq. 13), before / ln N.", ge=0
+    )
+
+
+class FitSettings(SettingsModel):
+    """Everything that a fit can be told. Defocus scales are multiples of the calibrated blur."""
+
+    preset: Preset = setting(
+        "standard",
+        NO_UNIT,
+        "standard: closed form, then rendering through occlusions; preview: closed "
+        "form alone; paper: the published optimisation.",
+    )
+    layers: int = setting(12, "layers", "Number of layers of the multiplane image.", ge=2, le=64)
+    front_scale: float | None = setting(
+        None, SCALE, "Smallest defocus scale; found from the data when not given.", gt=0, le=4
+    )
+    back_scale: float | None = setting(
+        None, SCALE, "Largest defocus scale; found from the data when not given.", gt=0, le=4
+    )
+    weights: Weights = setting(Weights(), NO_UNIT, "Weights of the objective.")
+    bias_correction: bool = setting(
+        True, NO_UNIT, "Correct for what noise does to the error at each defocus scale (Eq. 5)."
+    )
+    centre_kernels: bool = setting(
+        True,
+        NO_UNIT,
+        "Remove the offset that both views' kernels share, which would warp the image "
+        "(standard, preview).",
+    )
+    blend_px: int = setting(
+        32,
+        "px",
+        "Width of the blending between tiles of the renderer, in pixels; 0: none (standard).",
+        ge=0,
+        le=512,
+    )
+    image_rounds: int = setting(
+        2, "rounds", "Re-weighting rounds of the image (standard).", ge=1, le=50
+    )
+    image_steps: int = setting(
+        6, "steps", "Conjugate-gradient steps in each round (standard).", ge=1, le=500
+    )
+    steps: int = setting(10_000, "steps", "Adam steps (paper).", ge=1, le=1_000_000)
+    guided_filter: bool = setting(
+        False, NO_UNIT, "Sharpen the edges of the defocus map with a guided filter."
+    )
+    smooth_image: float = setting(
+        0.03,
+        "intensity, at a mean of 0.5",
+        "Intensity range of the bilateral filter that smooths the image at the end, "
+        "at a mean intensity of 0.5; 0: none. The published results have 0.05, which the preset "
+        "paper takes only when it is asked to.",
+        ge=0,
+        le=1,
+    )
+    device: Literal["auto", "cpu", "cuda", "mps"] = setting(
+        "auto", NO_UNIT, "Where to compute; auto takes an accelerator where there is one."
+    )
+    threads: int | None = setting(
+        None, "threads", "CPU threads; all that torch would take when not given.", ge=1, le=1024
+    )
+    seed: int = setting(0, NO_UNIT, "Kept with the result; all presets are deterministic.", ge=0)
+
+    @model_validator(mode="after")
+    def _front_before_back(self) -> FitSettings:
+        if self.front_scale and self.back_scale and self.front_scale >= self.back_scale:
+            raise ValueError(
+                f"the front scale ({self.front_scale:g}) must be smaller than the back scale "
+                f"({self.back_scale:g})"
+            )
+        return self
+
+    def changed(self, **values: Any) -> FitSettings:
+        """A checked copy with other values; None leaves a value as it is, and so do the weights
+        that are not named."""
+        given = {name: value for name, value in values.items() if value is not None}
+        if isinstance(given.get("weights"), dict):
+            given["weights"] = {**self.weights.model_dump(), **given["weights"]}
+        return FitSettings.of({**self.model_dump(), **given})
+
+    def to_yaml(self) -> str:
+        """As text that :meth:`from_yaml` reads."""
+        return yaml.safe_dump(self.model_dump(), sort_keys=False)
+
+    @classmethod
+    def from_yaml(cls, text: str) -> FitSettings:
+        """Read settings; missing ones take their default, unknown ones are refused."""
+        try:
+            values = parse_yaml(text)
+        except ValueError:
+            raise SettingsError(
+                "The settings are not plain YAML; write `name: value` lines."
+            ) from None
+        if values is None:
+            values = {}
+        if not isinstance(values, dict):
+            raise SettingsError("The settings are not a list of names; write `name: value` lines.")
+        return cls.of({str(name): value for name, value in values.items()})
+
+    @classmethod
+    def read(cls, path: Path) -> FitSettings:
+        """Read a YAML file."""
+        try:
+            return cls.from_yaml(read_regular(path, MAX_SETTINGS_BYTES).decode("utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not text"
+            raise SettingsError(f"The settings file {path} cannot be read: {reason}.") from None

@@ -1,0 +1,1 @@
+"""Photograph a multiplane image again, with another focus and aperture."""

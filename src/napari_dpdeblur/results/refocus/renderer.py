@@ -1,0 +1,264 @@
+"""Photograph a multiplane image again: move the plane in focus, open or close the aperture.
+
+A layer of defocus scale d gets the scale ``aperture * (d - focus)``: at focus 0 and aperture 1 the
+camera's own picture, at aperture 0 everything sharp. Layers are blurred with their alphas and laid
+over one another (Eq. 2), tile by tile and from front to back, so that a tile is finished as soon as
+nothing behind can be seen.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.results.refocus.aperture import Aperture
+from napari_dpdeblur.results.refocus.merge import merged
+from napari_dpdeblur.results.refocus.tiles import IntArray, Tiles, TilesBlur
+
+LEFT, RIGHT = 0, 1
+# Light that can no longer change a pixel of a 16-bit picture.
+FINISHED = 2.0**-17
+# At preview size kernels of scales closer than this look the same, and so does a picture from
+# which this much light of the kernels' rims is missing, or whose layers are blurred by this much
+# too little or too much.
+PREVIEW_SCALE_STEP = 0.01
+PREVIEW_RIM = 0.004
+PREVIEW_BLUR_PX = 0.2
+# Light that can no longer change a pixel of an 8-bit picture.
+PREVIEW_FINISHED = 2.0**-9
+PREVIEW_LONG_SIDE_PX = 700  # what a canvas beside the panels of a small laptop shows
+CACHED_KERNELS = 64
+GROUPS = 8  # of tiles, more than threads: they have unequal work, and small ones fit the cache
+PADDING_STEP_PX = 16
+
+FloatArray = npt.NDArray[np.float32]
+
+
+class Superseded(Exception):
+    """A newer picture is wanted; this one was given up."""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """What to photograph: ``focus`` in defocus scales, ``aperture`` in multiples of the lens's.
+
+    ``views`` are LEFT, RIGHT or both; both are averaged as in an ordinary photograph.
+    """
+
+    focus: float = 0.0
+    aperture: float = 1.0
+    views: tuple[int, ...] = (LEFT, RIGHT)
+
+
+def preview_reduction(shape: tuple[int, int]) -> int:
+    """By how much a picture of this height and width is reduced while a slider moves."""
+    return max(-(-max(shape) // PREVIEW_LONG_SIDE_PX), 1)
+
+
+def _never() -> bool:
+    return False
+
+
+class Refocuser:
+    """Renders shots of one multiplane image through one aperture.
+
+    ``color`` (L, C, H, W) linear, ``alpha`` (L, 1, H, W), ``defocus_scales`` (L,), back to front.
+    With ``reduction`` n it works on n x n px means. A quick one, as each with a reduction is, is
+    made for previews: light for both views comes through one common kernel, and layers of nearly
+    the same blur are taken as one.
+    """
+
+    def __init__(
+        self,
+        color: FloatArray,
+        alpha: FloatArray,
+        defocus_scales: Sequence[float] | npt.NDArray[np.floating],
+        aperture: Aperture,
+        reduction: int = 1,
+        threads: int = 2,
+        blend_px: int = 32,
+        is_quick: bool = False,
+    ) -> None:
+        _check(color, alpha, defocus_scales, aperture)
+        # Alpha first: the planes after it are colours multiplied by it.
+        layers = np.concatenate([alpha, color * alpha], axis=1, dtype=np.float32)
+        self._scales = np.asarray(defocus_scales, float)
+        self._aperture = aperture
+        self._threads, self._blend_px = threads, blend_px
+        self._is_quick = is_quick or reduction > 1
+        if reduction > 1:
+            layers = _reduced(layers, reduction)
+        if self._is_quick:
+            tolerance = PREVIEW_BLUR_PX / aperture.rms_radius_px(reduction)
+            layers, self._scales = merged(layers, self._scales, tolerance)
+        self._set_layers(layers, reduction)
+
+    def smaller(self, factor: int) -> Refocuser:
+        """The same scene for pictures whose sides are smaller by another factor; quickly made."""
+        other = object.__new__(Refocuser)
+        other.__dict__.update(self.__dict__)
+        other._set_layers(_reduced(self._layers, factor), self._reduction * factor)
+        return other
+
+    def _set_layers(self, layers: FloatArray, reduction: int) -> None:
+        self._layers, self._reduction = layers, reduction
+        self._tiles = Tiles.of(self._aperture, reduction, self._blend_px)
+        self._seen: dict[tuple[int, ...], Aperture] = {}
+        self._kernels: OrderedDict[tuple[float, tuple[int, ...]], FloatArray] = OrderedDict()
+        self._limits: dict[tuple[int, tuple[int, int]], tuple[FloatArray, FloatArray]] = {}
+        self._lock = Lock()
+        self._padding_px, self._padded = 0, self._layers
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the pictures."""
+        return self._layers.shape[-2], self._layers.shape[-1]
+
+    @property
+    def layers(self) -> int:
+        """How many layers are blurred for a picture."""
+        return len(self._layers)
+
+    def render(self, shot: Shot, superseded: Callable[[], bool] = _never) -> FloatArray:
+        """The photograph (C, H, W), linear, in the unit of the layers.
+
+        ``superseded`` is asked before every layer; Superseded is raised when it says so.
+        """
+        views = self.render_views(shot, superseded)
+        return views[0] if len(views) == 1 else np.asarray(views.mean(axis=0), np.float32)
+
+    def render_views(self, shot: Shot, superseded: Callable[[], bool] = _never) -> FloatArray:
+        """What each of the shot's views sees (V, C, H, W); one for both in a preview."""
+        with ThreadPoolExecutor(self._threads) as pool:
+            blurs = list(pool.map(lambda scale: self._blur(scale, shot.views), self._signed(shot)))
+            self._pad(max(max(blur.margin) for blur in blurs) + self._tiles.overshoot_px)
+            out = np.zeros((blurs[0].views, self._layers.shape[1] - 1, *self.shape), np.float32)
+
+            def work(tiles: IntArray) -> FloatArray:
+                return self._render_tiles(tiles, blurs, superseded)
+
+            groups = list(self._tiles.groups(GROUPS))
+            for tiles, parts in zip(groups, pool.map(work, groups), strict=True):
+                self._tiles.blend(parts, tiles, out)
+        return out
+
+    def _signed(self, shot: Shot) -> list[float]:
+        """Defocus scale of each layer in this shot; negative beyond the plane in focus."""
+        scales = shot.aperture * (self._scales - shot.focus)
+        if self._is_quick:
+            scales = np.round(scales / PREVIEW_SCALE_STEP) * PREVIEW_SCALE_STEP
+        return [float(scale) for scale in scales]
+
+    def _blur(self, scale: float, views: tuple[int, ...]) -> TilesBlur:
+        if not self._is_quick:
+            return TilesBlur(self._aperture.seen_by(views).kernels(scale))
+        return TilesBlur(self._preview_kernels(scale, views))
+
+    def _preview_kernels(self, scale: float, views: tuple[int, ...]) -> FloatArray:
+        """Kernels (P, 1, Ky, Kx) of one scale for the mean of the views; the last ones are kept."""
+        with self._lock:
+            kernels = self._kernels.pop((scale, views), None)
+        if kernels is None:
+            if views not in self._seen:
+                self._seen[views] = self._aperture.seen_by(views, as_one=True)
+            kernels = self._seen[views].kernels(scale, self._reduction, PREVIEW_RIM)
+        with self._lock:
+            self._kernels[scale, views] = kernels
+            while len(self._kernels) > CACHED_KERNELS:
+                self._kernels.popitem(last=False)
+        return kernels
+
+    def _pad(self, margin_px: int) -> None:
+        """Let the edge pixels of the layers go on outside, so that all windows lie inside."""
+        if margin_px > self._padding_px:
+            self._padding_px = -(-margin_px // PADDING_STEP_PX) * PADDING_STEP_PX
+            p, (height, width) = self._padding_px, self.shape
+            self._padded = np.pad(self._layers, ((0, 0), (0, 0), (p, p), (p, p)), mode="edge")
+            self._layers = self._padded[..., p : p + height, p : p + width]  # not kept twice
+
+    def _render_tiles(
+        self, tiles: IntArray, blurs: list[TilesBlur], superseded: Callable[[], bool]
+    ) -> FloatArray:
+        """Composite of some tiles (n, V, C, h, w), from front to back."""
+        shape = (len(tiles), blurs[0].views, self._layers.shape[1] - 1, *self._tiles.size)
+        out = np.zeros(shape, np.float32)
+        free = np.ones((*shape[:2], 1, *shape[3:]), np.float32)
+        is_open = np.ones(len(tiles), bool)
+        finished = PREVIEW_FINISHED if self._is_quick else FINISHED
+        for number in reversed(range(len(blurs))):
+            if superseded():
+                raise Superseded
+            if not is_open.any():
+                break
+            chosen = np.flatnonzero(is_open)
+            self._lay_behind(number, blurs[number], tiles, chosen, free, out)
+            is_open[chosen] = free[chosen].max(axis=(1, 2, 3, 4)) >= finished
+        return out
+
+    def _lay_behind(
+        self,
+        number: int,
+        blur: TilesBlur,
+        tiles: IntArray,
+        chosen: IntArray,
+        free: FloatArray,
+        out: FloatArray,
+    ) -> None:
+        """Add what is seen of a blurred layer in the chosen tiles, and cover what lies behind."""
+        lows, highs = self._alpha_limits(number, blur.margin)
+        is_opaque = lows[tiles[chosen]] >= 1.0  # blurred, such a window is still opaque
+        is_soft = ~is_opaque & (highs[tiles[chosen]] > 0.0)
+        layer = self._padded[number]
+        for kept, planes in ((chosen[is_opaque], layer[1:]), (chosen[is_soft], layer)):
+            if not len(kept):
+                continue
+            windows = self._tiles.windows(planes, tiles[kept], blur.margin, self._padding_px)
+            blurred = blur(windows, self._tiles.kernel_of[tiles[kept]])
+            colors = blurred.shape[2] - out.shape[2]  # the planes before are alpha
+            part = slice(None) if len(kept) == len(free) else kept  # without a copy where possible
+            out[part] += free[part] * blurred[:, :, colors:]
+            free[part] *= 1 - blurred[:, :, :1] if colors else 0
+
+    def _alpha_limits(self, number: int, margin: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+        """Lowest and highest alpha of a layer in every tile, looked at once for each margin."""
+        limits = self._limits.get((number, margin))
+        if limits is None:
+            limits = self._tiles.limits(self._padded[number, 0], margin, self._padding_px)
+            self._limits[number, margin] = limits
+        return limits
+
+
+def _reduced(layers: FloatArray, factor: int) -> FloatArray:
+    """Means of blocks of pixels (L, C, h, w); the edge goes on where the last block is short."""
+    height, width = (-(-side // factor) for side in layers.shape[-2:])
+    missing = height * factor - layers.shape[-2], width * factor - layers.shape[-1]
+    out = np.empty((*layers.shape[:2], height, width), np.float32)
+    for target, layer in zip(out, layers, strict=True):
+        for small, plane in zip(target, layer, strict=True):
+            whole = cv2.copyMakeBorder(plane, 0, missing[0], 0, missing[1], cv2.BORDER_REPLICATE)
+            cv2.resize(whole, (width, height), dst=small, interpolation=cv2.INTER_AREA)
+    return out
+
+
+def _check(
+    color: FloatArray,
+    alpha: FloatArray,
+    scales: Sequence[float] | npt.NDArray[np.floating],
+    aperture: Aperture,
+) -> None:
+    layers, _, height, width = color.shape
+    belongs = alpha.shape == (layers, 1, height, width) and len(scales) == layers
+    if not belongs or aperture.layout.shape != (height, width):
+        raise ResultError(
+            f"Colours of shape {color.shape}, alphas of shape {alpha.shape}, {len(scales)} defocus "
+            f"scales and a lens for {aperture.layout.shape[0]} x {aperture.layout.shape[1]} px do "
+            "not belong together; use the parts of one run."
+        )

@@ -1,0 +1,105 @@
+"""Lists of captures that accept dropped files and folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QKeyEvent
+from qtpy.QtWidgets import QAbstractItemView, QFileDialog, QLabel, QListWidget, QVBoxLayout, QWidget
+
+from napari_dpdeblur.viewer.shared.controls import browse_button, push_button, row_of
+
+ROWS_SHOWN = 2
+ROW_PX = 20
+
+
+class FileList(QListWidget):
+    """Files and folders, each once; dropped or added, removed with Delete."""
+
+    changed = Signal()
+
+    def __init__(self, name: str, tip: str) -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.setToolTip(f"{tip}. Drop files or folders here; Delete removes the chosen ones.")
+        self.setAcceptDrops(True)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setFixedHeight(ROWS_SHOWN * ROW_PX + 2 * self.frameWidth())
+        self.setTextElideMode(Qt.TextElideMode.ElideLeft)
+
+    @property
+    def paths(self) -> list[Path]:
+        """What is listed."""
+        return [Path(self.item(row).data(Qt.ItemDataRole.UserRole)) for row in range(self.count())]
+
+    def add(self, paths: Iterable[Path]) -> None:
+        """List more files and folders."""
+        for path in paths:
+            if path not in self.paths:
+                self.addItem(path.name or str(path))
+                item = self.item(self.count() - 1)
+                item.setData(Qt.ItemDataRole.UserRole, str(path))
+                item.setToolTip(str(path))
+        self.changed.emit()
+
+    def remove_chosen(self) -> None:
+        """Take the chosen ones off the list, or the last one when none is chosen."""
+        chosen = self.selectedItems() or [self.item(self.count() - 1)]
+        for item in filter(None, chosen):
+            self.takeItem(self.row(item))
+        self.changed.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+            self.remove_chosen()
+        else:
+            super().keyPressEvent(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        _accept_files(event)
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        _accept_files(event)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        urls = event.mimeData().urls()
+        self.add(Path(url.toLocalFile()) for url in urls if url.isLocalFile())
+        event.acceptProposedAction()
+
+
+def _accept_files(event: QDragEnterEvent | QDragMoveEvent) -> None:
+    if event.mimeData().hasUrls():
+        event.acceptProposedAction()
+    else:
+        event.ignore()
+
+
+class CaptureGroup(QWidget):
+    """A list of captures with its title and buttons."""
+
+    def __init__(self, name: str, title: str, tip: str) -> None:
+        super().__init__()
+        self.list = FileList(f"{name}_files", tip)
+        label = QLabel(title)
+        label.setBuddy(self.list)
+        label.setToolTip(tip)
+        files = push_button("Files…", f"add_{name}", f"Add files: {tip}", self._choose_files)
+        folder = push_button("Folder…", f"folder_{name}", "Add a folder", self._choose_folder)
+        remove = browse_button(f"remove_{name}", "Remove the chosen ones", self.list.remove_chosen)
+        remove.setText("−")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(2)
+        layout.addWidget(row_of(label, files, folder, remove))
+        layout.addWidget(self.list)
+
+    def _choose_files(self) -> None:
+        paths, _ = QFileDialog.getOpenFileNames(self, "Choose captures")
+        self.list.add(Path(path) for path in paths)
+
+    def _choose_folder(self) -> None:
+        folder = QFileDialog.getExistingDirectory(self, "Choose a folder of captures")
+        if folder:
+            self.list.add([Path(folder)])

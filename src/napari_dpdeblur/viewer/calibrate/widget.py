@@ -1,0 +1,192 @@
+"""The Calibrate widget: run a calibration, look at it, save it; or get one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from napari.qt.threading import create_worker
+from napari.utils.notifications import show_error, show_info, show_warning
+from qtpy.QtWidgets import QFileDialog
+
+from napari_dpdeblur.calibration import Calibration, save_calibration
+from napari_dpdeblur.errors import DpDeblurError, ResultError, SettingsError
+from napari_dpdeblur.jobs import calibration_job
+from napari_dpdeblur.jobs.messages import Job, Progress
+from napari_dpdeblur.viewer.calibrate.controls import CalibrateControls
+from napari_dpdeblur.viewer.calibrate.verdict import verdict_html
+from napari_dpdeblur.viewer.layers import queries
+from napari_dpdeblur.viewer.layers.add import put_steps
+from napari_dpdeblur.viewer.layers.calibration import (
+    KERNELS,
+    TARGET,
+    calibration_layers,
+    target_layer,
+)
+from napari_dpdeblur.viewer.layers.convert import KEY, LayerData, info
+from napari_dpdeblur.viewer.shared import remembered
+from napari_dpdeblur.viewer.shared.file_names import with_suffix
+from napari_dpdeblur.viewer.shared.task_queue import Piecewise, warm_up_layers
+from napari_dpdeblur.viewer.shared.timers import later
+from napari_dpdeblur.viewer.shared.worker_panel import duration_text
+
+FILTER = "Calibrations (*.dpcal)"
+SUFFIX = ".dpcal"
+RESIZE_MS = 200
+
+
+class CalibrateWidget(CalibrateControls):
+    """Measures the blur kernels of a camera with a screen, or loads measured ones."""
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__()
+        self._viewer = queries.real_viewer(napari_viewer)
+        self.calibration: Calibration | None = None
+        self._group = ""
+        self._piecewise = Piecewise(self)
+        warm_up_layers()
+        self.panel.run_clicked.connect(self.run)
+        self.load_button.clicked.connect(lambda: self.choose_and_load())
+        self.save_button.clicked.connect(lambda: self.choose_and_save())
+        self.published_button.clicked.connect(lambda: self.fetch_published())
+        self.panel.worker.progressed.connect(self._show)
+        self.panel.worker.finished.connect(self._finish)
+        self.panel.worker.cancelled.connect(self._say_cancelled)
+        self.panel.worker.ended.connect(lambda: self._enable_files(True))
+
+    def run(self) -> None:
+        """Start the calibration that the controls describe."""
+        try:
+            request = self.request()
+        except SettingsError as error:
+            show_warning(str(error))
+            return
+        self._group = request.camera
+        self._start(calibration_job.MAKE, request, "The calibration", None)
+
+    def load(self, path: Path) -> None:
+        """Load a calibration file or a published folder, in the background."""
+        self._start(calibration_job.READ, path, "Loading the calibration", path)
+
+    def fetch_published(self) -> None:
+        """Download the published Pixel 4 calibration, in the background."""
+        from napari_dpdeblur.datasets.pixel4 import calibration_folder  # brings pooch
+
+        title = "Fetching the published calibration"
+        self._start(calibration_job.FETCH, None, title, calibration_folder())
+
+    def save(self, path: Path) -> None:
+        """Save the calibration, in the background; a file of just this name is replaced."""
+        if self.calibration is None:
+            show_warning("There is no calibration to save: make or load one first.")
+            return
+        try:
+            path = path if path.suffix.lower() == SUFFIX else with_suffix(path, SUFFIX)
+        except ResultError as error:
+            show_error(str(error))
+            return
+        saved = self.calibration
+        writer = create_worker(_written, saved, path)
+        writer.returned.connect(lambda problem: self._tell_saved(saved, path, problem))
+        self.save_button.setEnabled(False)
+        writer.start()
+
+    def choose_and_load(self) -> None:
+        """Ask for a file and load it."""
+        path, _ = QFileDialog.getOpenFileName(self, "Load a calibration", "", FILTER)
+        if path:
+            self.load(Path(path))
+
+    def choose_and_save(self) -> None:
+        """Ask for a file and save to it."""
+        name = "" if self.calibration is None else f"{self.calibration.camera}{SUFFIX}"
+        path, _ = QFileDialog.getSaveFileName(self, "Save the calibration", name, FILTER)
+        if path:
+            self.save(Path(path))
+
+    def stop_all(self) -> None:
+        """End the calibration; what it has found stays."""
+        super().stop_all()
+        self._piecewise.finish()
+
+    def _start(self, function: str, request: Any, title: str, path: Path | None) -> None:
+        if self.panel.worker.is_running:
+            show_warning("A calibration is being made already; wait for its end or cancel it.")
+            return
+        self.verdict.setText("")
+        self._enable_files(False)
+        self.panel.start(
+            Job(function, request, title),
+            prepare=lambda found: (found, calibration_layers(found, path=path), path),
+        )
+
+    def _enable_files(self, is_enabled: bool) -> None:
+        self.load_button.setEnabled(is_enabled)
+        self.published_button.setEnabled(is_enabled)
+        self.save_button.setEnabled(is_enabled and self.calibration is not None)
+
+    def _show(self, event: Progress) -> None:
+        if {"thumbnail", "discs", "frame_shape"} <= set(event.found):
+            is_first = not self._viewer.layers
+            self._piecewise.do(put_steps(self._viewer, [_seen_layer(event.found, self._group)]))
+            if is_first:  # the canvas changes its size when the first layer comes
+                later(self._viewer.reset_view, RESIZE_MS)
+
+    def _finish(self, result: Any) -> None:
+        self.calibration, pieces, path = result
+        self._group = self.calibration.camera
+        elapsed = duration_text(self.panel.stopwatch.elapsed_s())
+        self.panel.bar.setValue(self.panel.bar.maximum())
+        self.verdict.setText(verdict_html(self.calibration.verdict))
+        self.panel.say("The layers are being made.")
+        if path is not None:
+            remembered.remember("fit", {"calibration": str(path)})
+        steps = put_steps(self._viewer, pieces)
+        self._piecewise.do([self._hide_target, *steps, lambda: self._show_kernels(elapsed)])
+
+    def _hide_target(self) -> None:
+        """Take the target out of the way of the kernels; it was visible during the run."""
+        layer = queries.layer_of(self._viewer, self._group, TARGET)
+        if layer is not None and layer.visible:
+            layer.visible = False
+
+    def _show_kernels(self, elapsed: str) -> None:
+        self._viewer.layers.selection.active = queries.layer_of(self._viewer, self._group, KERNELS)
+        self.panel.say(f"Done in {elapsed}.")
+
+    def _say_cancelled(self, seen: Progress | None) -> None:
+        self.panel.say("Cancelled; what was found so far stays in the canvas.")
+
+    def _tell_saved(self, saved: Calibration, path: Path, problem: str | None) -> None:
+        self._enable_files(not self.panel.worker.is_running)
+        if problem is not None:
+            show_error(problem)
+            return
+        remembered.remember("fit", {"calibration": str(path)})
+        self._note_path(saved, path)
+        show_info(f"The calibration is saved in {path}.")
+
+    def _note_path(self, calibration: Calibration, path: Path) -> None:
+        """Let the layers tell the file, so that a command line can name it."""
+        for layer in queries.ours(self._viewer):
+            if info(layer).get("calibration") is calibration:
+                known = {**info(layer), "calibration_path": str(path)}
+                layer.metadata = {**layer.metadata, KEY: known}
+
+
+def _written(calibration: Calibration, path: Path) -> str | None:
+    """What went wrong, as a sentence; runs in a thread."""
+    try:
+        save_calibration(calibration, path)
+    except DpDeblurError as error:
+        return str(error)
+    return None
+
+
+def _seen_layer(found: dict[str, Any], group: str) -> LayerData:
+    """The photographed discs and the centres that were found, as soon as they are known."""
+    thumbnail, frame_shape = found["thumbnail"], found["frame_shape"]
+    height, width = thumbnail.shape
+    enlarged = frame_shape[1] / width, frame_shape[0] / height
+    centres = (found["discs"][:, :2] + 0.5) * enlarged - 0.5  # of the thumbnail, then of the frame
+    return target_layer(thumbnail, centres, frame_shape, group)

@@ -1,0 +1,1 @@
+"""The Evaluate panel: scores against ground truth."""

@@ -1,0 +1,154 @@
+"""Compare two layers: the six numbers and a map of the error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from napari_dpdeblur.errors import EvaluationError
+from napari_dpdeblur.viewer.layers.convert import (
+    DEFOCUS_MAP,
+    TRUE_DEFOCUS,
+    LayerData,
+    info,
+    linear_image,
+    make_layer,
+    placement,
+)
+
+ERROR_MAP = "error map"
+IMAGE, MAP = "image", "map"
+LABELS = {
+    "psnr_db": ("PSNR (dB)", "Peak signal-to-noise ratio of the aligned images; more is better."),
+    "ssim": ("SSIM", "Structural similarity of the aligned images; 1 is perfect."),
+    "mae": ("MAE", "Mean absolute error in parts of the brightest true value; 0 is perfect."),
+    "aiwe1": ("AIWE(1)", "Mean absolute error of the map after an affine fit; 0 is perfect."),
+    "aiwe2": ("AIWE(2)", "Root mean square error of the map after an affine fit; 0 is perfect."),
+    "one_minus_spearman": ("1 - |rank corr.|", "1 minus the rank correlation; 0 is perfect."),
+}
+SHOWN_PERCENTILE = 99.0
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One of the layers as it was when the comparison began."""
+
+    name: str
+    kind: str | None
+    group: str
+    values: np.ndarray  # (C, H, W), linear
+    scale: tuple[float, float]
+    translate: tuple[float, float]
+
+    @classmethod
+    def of(cls, layer: Any) -> Side:
+        """A picture or a map; stacks are refused."""
+        kind, group = info(layer).get("kind"), info(layer).get("group")
+        scale, translate = tuple(layer.scale[-2:]), tuple(layer.translate[-2:])
+        return cls(layer.name, kind, group or layer.name, _values(layer), scale, translate)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The numbers by name, a remark about the alignment, and the error map as a layer."""
+
+    values: dict[str, float]
+    remark: str
+    error_layer: LayerData
+
+
+def guess_mode(kind: str | None) -> str:
+    """Whether layers of this kind are compared as images or as defocus maps."""
+    return MAP if kind in (DEFOCUS_MAP, TRUE_DEFOCUS) else IMAGE
+
+
+def compare(result: Side, truth: Side, mode: str) -> Comparison:
+    """Score ``result`` against ``truth``, as image or as map."""
+    predicted, expected = _same_part(result, truth)
+    compare_as = _compare_images if mode == IMAGE else _compare_maps
+    values, error, remark = compare_as(predicted, expected)
+    shown = float(np.nanpercentile(error, SHOWN_PERCENTILE)) if np.isfinite(error).any() else 1.0
+    layer = make_layer(
+        error.astype(np.float32),
+        result.group,
+        f"{ERROR_MAP} of {result.name}",
+        placement(result.scale, result.translate),
+        {"compared": (result.name, truth.name), "values": values},
+        colormap="inferno",
+        contrast_limits=(0.0, max(shown, 1e-6)),
+    )
+    layer[1]["name"] = f"{result.name} error"
+    return Comparison(values, remark, layer)
+
+
+def _compare_images(
+    image: np.ndarray, truth: np.ndarray
+) -> tuple[dict[str, float], np.ndarray, str]:
+    from napari_dpdeblur.evaluation.metrics import image_scores
+
+    scores = image_scores(image, truth)
+    aligned = scores.alignment.apply(image)
+    error = np.abs(aligned - truth).mean(axis=0) / float(truth.max())
+    moved_px = scores.alignment.corner_shift_px(*truth.shape[-2:])
+    remark = scores.alignment.warning or f"aligned; corners moved by up to {moved_px:.1f} px"
+    return {"psnr_db": scores.psnr_db, "ssim": scores.ssim, "mae": scores.mae}, error, remark
+
+
+def _compare_maps(
+    prediction: np.ndarray, truth: np.ndarray
+) -> tuple[dict[str, float], np.ndarray, str]:
+    from napari_dpdeblur.evaluation.metrics import defocus_scores
+
+    if len(prediction) > 1 or len(truth) > 1:
+        raise EvaluationError(
+            "A colour picture cannot be compared as a defocus map; choose grey layers or compare "
+            "them as images."
+        )
+    p, g = prediction[0].astype(float), truth[0].astype(float)
+    is_known = np.isfinite(g) & (g > 0)
+    found = defocus_scores(p, g, is_known)
+    names = ("aiwe1", "aiwe2", "one_minus_spearman")
+    slope, offset = _line(p[is_known], g[is_known])
+    error = np.where(is_known, np.abs(slope * p + offset - g), np.nan)
+    remark = f"over {100 * is_known.mean():.0f} % of the pixels, where the truth is known"
+    return {name: getattr(found, name) for name in names}, error, remark
+
+
+def _line(p: np.ndarray, g: np.ndarray) -> tuple[float, float]:
+    """Slope and offset of g over p by least squares; a constant p has slope 0."""
+    spread = float(p.var())
+    slope = float(((p - p.mean()) * (g - g.mean())).mean()) / spread if spread > 0 else 0.0
+    return slope, float(g.mean()) - slope * float(p.mean())
+
+
+def _values(layer: Any) -> np.ndarray:
+    """Linear values (C, H, W); integers of others are parts of full scale."""
+    if info(layer).get("linear") is not None:
+        return linear_image(layer)
+    data = layer.data
+    is_rgb = bool(getattr(layer, "rgb", False))
+    if getattr(layer, "multiscale", False) or np.ndim(data) != 2 + is_rgb:
+        raise EvaluationError(
+            f"The layer {layer.name} is no single picture; choose a layer of two dimensions."
+        )
+    pixels = np.asarray(data)
+    if pixels.dtype.kind in "ui":
+        pixels = pixels / np.float32(np.iinfo(pixels.dtype).max)
+    pixels = np.asarray(pixels, np.float32)
+    return np.moveaxis(pixels[..., :3], -1, 0) if is_rgb else pixels[None]
+
+
+def _same_part(result: Side, truth: Side) -> tuple[np.ndarray, np.ndarray]:
+    """The truth where the result lies, when it covers more; sizes are checked by the metrics."""
+    if result.values.shape[-2:] == truth.values.shape[-2:] or result.scale != truth.scale:
+        return result.values, truth.values
+    height, width = result.values.shape[-2:]
+    places = zip(result.translate, truth.translate, result.scale, strict=True)
+    top, left = (round((here - there) / step) for here, there, step in places)
+    covers = top >= 0 and left >= 0
+    covers &= top + height <= truth.values.shape[-2] and left + width <= truth.values.shape[-1]
+    if not covers:
+        return result.values, truth.values
+    return result.values, truth.values[:, top : top + height, left : left + width]

@@ -1,0 +1,52 @@
+"""The command line that does what the window would do."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.fitting.settings import FitSettings
+
+SETTINGS_FILE = "fit.yaml"
+NO_FILE = {"capture": "CAPTURE", "calibration": "CALIBRATION.dpcal"}
+
+
+def fit_command(
+    capture: DualPixelCapture,
+    calibration_path: str | Path | None,
+    settings: FitSettings,
+    crop: Sequence[int] | None = None,
+    output: str | Path | None = None,
+) -> str:
+    """`napari-dpdeblur fit ...`, quoted for a shell.
+
+    Settings that have no option of their own come from a YAML file, which
+    :meth:`FitSettings.to_yaml` gives the content of. What has no file is a name in capitals.
+    """
+    files = list(capture.source.files) or [NO_FILE["capture"]]
+    words = ["napari-dpdeblur", "fit", *files]
+    if capture.source.files:
+        words += ["--black", f"{capture.black:g}", "--white", f"{capture.white:g}"]
+    words += ["--calibration", str(calibration_path or NO_FILE["calibration"])]
+    words += _settings_words(settings)
+    if crop is not None:
+        words += ["--crop", ",".join(str(value) for value in crop)]
+    words += ["-o", str(output or f"{capture.name}-run")]
+    return shlex.join(words)
+
+
+def _settings_words(settings: FitSettings) -> list[str]:
+    simple = FitSettings.of(
+        {"preset": settings.preset, "device": settings.device, "layers": settings.layers}
+    )
+    if settings != simple:
+        return ["--settings", SETTINGS_FILE]
+    default = FitSettings()
+    words = []
+    for name in ("preset", "device", "layers"):
+        value = getattr(settings, name)
+        if value != getattr(default, name):
+            words += [f"--{name}", str(value)]
+    return words

@@ -1,0 +1,198 @@
+"""The controls of the Fit widget: what to fit, how, and what it will take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from napari.utils.notifications import show_error, show_info, show_warning
+from qtpy.QtWidgets import QApplication, QCheckBox, QVBoxLayout, QWidget
+
+from napari_dpdeblur.calibration import load_calibration
+from napari_dpdeblur.errors import DpDeblurError, SettingsError
+from napari_dpdeblur.fitting.settings import FitSettings
+from napari_dpdeblur.jobs import fit_job
+from napari_dpdeblur.viewer.fit.command import SETTINGS_FILE, fit_command
+from napari_dpdeblur.viewer.fit.devices import DeviceList
+from napari_dpdeblur.viewer.fit.estimate import estimate_text
+from napari_dpdeblur.viewer.fit.form import SettingsForm
+from napari_dpdeblur.viewer.fit.inputs import FitInputs
+from napari_dpdeblur.viewer.fit.loss_plot import LossPlot
+from napari_dpdeblur.viewer.fit.output import OutputFolder
+from napari_dpdeblur.viewer.fit.region import visible_region
+from napari_dpdeblur.viewer.shared import remembered
+from napari_dpdeblur.viewer.shared.controls import (
+    fill_with_scroll,
+    fold,
+    push_button,
+    row_of,
+    text_label,
+)
+from napari_dpdeblur.viewer.shared.dock import JobControls
+from napari_dpdeblur.viewer.shared.worker_panel import WorkerPanel
+
+SECTION = "fit"
+MAIN_SETTINGS = ("preset", "layers", "front_scale", "back_scale")
+OTHER_SETTINGS = tuple(
+    name for name in FitSettings.model_fields if name not in (*MAIN_SETTINGS, "device")
+)
+SETTLE_MS = 150
+
+
+class FitControls(JobControls):
+    """Controls that follow the layers of the viewer and remember their values."""
+
+    def __init__(self, viewer: Any) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self._estimated_s: float | None = None
+        self._make_choices()
+        self._make_panel()
+        self._restore()
+        self._follow_changes()
+        self._follow_layers()
+        self._update_estimate()
+
+    def _make_choices(self) -> None:
+        self.inputs = FitInputs(self._viewer, self)
+        self.devices = DeviceList(self)
+        self.main_form = SettingsForm(FitSettings, MAIN_SETTINGS, self)
+        self.main_form.layout().insertRow(1, "device", self.devices)
+        self.other_form = SettingsForm(FitSettings, OTHER_SETTINGS, self)
+        self.output = OutputFolder(self)
+        self.visible_only = QCheckBox("only the visible region")
+        self.visible_only.setObjectName("visible_only")
+        self.visible_only.setToolTip("Fit the part of the capture that the canvas shows now")
+
+    def _make_panel(self) -> None:
+        self.estimate = text_label("estimate", "Rough time and memory that the fit will need")
+        self.panel = WorkerPanel("Run", "the fit", self)
+        self.plot = LossPlot(self)
+        self.look_here = push_button(
+            "Quick look here", "quick_region", "Preview of the part that the canvas shows now"
+        )
+        self.look_whole = push_button(
+            "Quick look, whole", "quick_whole", "Preview of the whole picture at low resolution"
+        )
+        more = fold(
+            "More settings", "more_settings", "Everything else to be told", self._folded_content()
+        )
+        looks = row_of(self.look_here, self.look_whole)
+        parts = [self.inputs, self.main_form, self.visible_only, looks, self.plot, more]
+        fill_with_scroll(self, parts, pinned=[self.estimate, self.panel])
+
+    def _folded_content(self) -> QWidget:
+        content = QWidget()
+        layout = QVBoxLayout(content)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.other_form)
+        layout.addWidget(self.output)
+        command = push_button(
+            "Copy command", "copy_command", "Copy the same fit as a command line", self.copy_command
+        )
+        text = push_button("Copy YAML", "copy_yaml", "Copy all settings as YAML", self.copy_yaml)
+        reset = push_button(
+            "Defaults", "defaults", "Go back to the default settings", self.show_defaults
+        )
+        layout.addWidget(row_of(command, text, reset))
+        return content
+
+    def settings(self) -> FitSettings:
+        """What the controls say; SettingsError when it makes no sense."""
+        values = {**self.main_form.values(), **self.other_form.values()}
+        return FitSettings.of({**values, "device": self.devices.device})
+
+    def show_settings(self, settings: FitSettings) -> None:
+        """Bring the controls to these settings."""
+        values = settings.model_dump()
+        self.main_form.show_values(values)
+        self.other_form.show_values(values)
+        self.devices.choose(settings.device)
+
+    def show_defaults(self) -> None:
+        """Bring the controls to the default settings."""
+        self.show_settings(FitSettings())
+
+    def region(self) -> fit_job.Box | None:
+        """The part that is to be fitted; None: all of it."""
+        return self.visible_part() if self.visible_only.isChecked() else None
+
+    def visible_part(self) -> fit_job.Box | None:
+        """The part of the capture that the canvas shows."""
+        return visible_region(self._viewer, self.inputs.group)
+
+    def copy_command(self) -> None:
+        """Put the command line onto the clipboard."""
+        capture = self.inputs.capture
+        if capture is None:
+            show_warning("Open a dual-pixel capture first, so that the command can name it.")
+            return
+        output = self.output.folder_for(capture.name)
+        try:
+            crop, path = self._crop(), self.inputs.calibration_path
+            text = fit_command(capture, path, self.settings(), crop, output)
+        except DpDeblurError as error:
+            show_error(str(error))
+            return
+        QApplication.clipboard().setText(text)
+        needs_file = f"--settings {SETTINGS_FILE}" in text
+        advice = f" Save the YAML, too, as {SETTINGS_FILE}." if needs_file else ""
+        show_info(f"The command line is copied.{advice}")
+
+    def copy_yaml(self) -> None:
+        """Put the settings onto the clipboard."""
+        try:
+            QApplication.clipboard().setText(self.settings().to_yaml())
+        except SettingsError as error:
+            show_error(str(error))
+            return
+        show_info("The settings are copied as YAML.")
+
+    def _crop(self) -> fit_job.Box | None:
+        region, calibration = self.region(), self.inputs.calibration
+        if region is None or calibration is None:
+            return None
+        if isinstance(calibration, Path):  # where its field lies is only known when it is read
+            calibration = load_calibration(calibration)
+        return fit_job.crop_of(region, self.inputs.capture, calibration)
+
+    def _restore(self) -> None:
+        kept = remembered.remembered(SECTION, {"settings": {}, "calibration": "", "output": ""})
+        try:
+            self.show_settings(FitSettings.of(kept["settings"]))
+        except SettingsError:
+            self.show_defaults()
+        self.output.show_folder(kept["output"])
+        if kept["calibration"] and Path(kept["calibration"]).exists():
+            self.inputs.offer_file(Path(kept["calibration"]))
+
+    def _follow_changes(self) -> None:
+        parts = (self.inputs, self.main_form, self.other_form, self.devices, self.output)
+        signals = [*(part.changed for part in parts), self.visible_only.toggled]
+        self.settle_after(signals, SETTLE_MS, self.settle)
+
+    def _follow_layers(self) -> None:
+        # napari holds these weakly, and forgets them with the widget
+        events = self._viewer.layers.events
+        events.inserted.connect(self.inputs.refresh)
+        events.removed.connect(self.inputs.refresh)
+
+    def settle(self) -> None:
+        """After changes: new estimate, and remember the settings."""
+        self._update_estimate()
+        try:
+            settings = self.settings().model_dump()
+        except SettingsError:
+            return
+        path = self.inputs.calibration_path
+        kept = {"settings": settings, "output": self.output.parent_folder}
+        remembered.remember(SECTION, kept if path is None else {**kept, "calibration": str(path)})
+
+    def _update_estimate(self) -> None:
+        try:
+            text, self._estimated_s = estimate_text(
+                self.inputs.capture, self.inputs.calibration, self.settings(), self.region()
+            )
+        except DpDeblurError as error:
+            text, self._estimated_s = str(error), None
+        self.estimate.setText(text)

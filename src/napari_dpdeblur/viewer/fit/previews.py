@@ -1,0 +1,194 @@
+"""Pictures of a running fit in the canvas, and the steps from them to its result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from napari_dpdeblur.jobs.fit_job import Box, FitOutcome
+from napari_dpdeblur.jobs.messages import FloatArray, Progress
+from napari_dpdeblur.viewer.layers import convert, queries
+from napari_dpdeblur.viewer.layers.add import decorate, list_unaware, put_unselected
+from napari_dpdeblur.viewer.layers.convert import LayerData, info
+from napari_dpdeblur.viewer.layers.occluded import Covered
+from napari_dpdeblur.viewer.shared.task_queue import Piecewise
+from napari_dpdeblur.viewer.shared.timers import when_drawn
+
+LIVE_IMAGE, LIVE_MAP = "live image", "live defocus map"
+FINAL = {LIVE_IMAGE: convert.ALL_IN_FOCUS, LIVE_MAP: convert.DEFOCUS_MAP}
+PARTIAL = {kind: f"partial {final}" for kind, final in FINAL.items()}
+MAX_SHARE = 0.05  # of the window's time that previews may take
+
+
+class LivePreviews:
+    """The layers "live image" and "live defocus map" of one fit.
+
+    One that the user deletes stays away for the rest of the fit. Making a layer costs napari a
+    tenth of a second and more, so that the two never come at once, and become the result later.
+    New pictures are shown as often as they take a small share of the window's time. What they
+    cover is hidden meanwhile.
+    """
+
+    def __init__(self, viewer: Any, group: str, piecewise: Piecewise) -> None:
+        self._viewer = viewer
+        self._group = group
+        self._piecewise = piecewise
+        self._covered = Covered(viewer)
+        self._place: Box | None = None
+        self._shown: dict[str, Any] = {}
+        self._added: list[Any] = []  # and still hidden
+        self._newest: dict[str, FloatArray] = {}
+        self._next_s = 0.0
+
+    def update(self, event: Progress) -> None:
+        """Show the pictures of a step, now or with a later one."""
+        self._place = event.found.get("place", self._place)
+        for kind, picture in ((LIVE_MAP, event.defocus_map), (LIVE_IMAGE, event.all_in_focus)):
+            if picture is not None:
+                self._newest[kind] = picture
+        is_time = time.perf_counter() >= self._next_s and not self._piecewise.is_busy
+        if is_time and self._newest and self._place is not None:
+            self._show_newest()
+
+    def keep(self) -> list[str]:
+        """Leave the last pictures as partial result; the names of their layers."""
+        for kind in list(self._newest):
+            if kind in self._shown:
+                self._change(kind)
+            elif not self._shown:  # a new layer takes time, and whoever cancels waits
+                self._add(kind)
+        self._reveal()
+        present = self._present()
+        self._end()
+        for kind, layer in present.items():
+            _rename(layer, self._group, PARTIAL[kind])
+        return [layer.name for layer in present.values()]
+
+    def steps_to_result(self, pieces: list[LayerData]) -> list[Callable[[], object]]:
+        """What to do one after the other to have the result instead of the pictures.
+
+        A picture becomes the layer of its kind unless there is one of an earlier fit.
+        """
+        self._reveal()
+        obsolete, decorations = [], []
+        for kind, layer in self._present().items():
+            self._covered.leave_out(layer)
+            if queries.layer_of(self._viewer, self._group, FINAL[kind]) is None:
+                _rename(layer, self._group, FINAL[kind])
+                decorations.append(partial(decorate, self._viewer, layer))
+            else:
+                obsolete.append(layer)
+        self._shown, self._newest = {}, {}
+        steps: list[Callable[[], object]] = [partial(_put, self._viewer, p) for p in pieces]
+        steps += [partial(_remove, self._viewer, layer) for layer in obsolete]
+        steps += [*decorations, partial(_raise_map, self._viewer, self._group), self._end]
+        return steps
+
+    def _end(self) -> None:
+        self._shown, self._newest = {}, {}
+        self._covered.restore()
+
+    def _present(self) -> dict[str, Any]:
+        return {k: layer for k, layer in self._shown.items() if layer in self._viewer.layers}
+
+    def _show_newest(self) -> None:
+        begin = time.perf_counter()
+        missing = [kind for kind in FINAL if kind in self._newest and kind not in self._shown]
+        for kind in [kind for kind in self._newest if kind in self._shown]:
+            self._change(kind)
+        if missing:
+            self._piecewise.do([partial(self._add, missing[-1]), self._reveal])
+        when_drawn(self._rest_after, begin)
+
+    def _rest_after(self, seconds: float) -> None:
+        self._next_s = time.perf_counter() + seconds / MAX_SHARE
+
+    def _add(self, kind: str) -> None:
+        if kind in self._newest and kind not in self._shown:
+            data = _live_layer(kind, self._newest.pop(kind), self._group, self._place)
+            self._shown[kind] = put_unselected(self._viewer, convert.hidden(data))
+            self._added.append(self._shown[kind])
+
+    def _reveal(self) -> None:
+        """Show what was added; that is a step of its own, because both together take long."""
+        added, self._added = self._added, []
+        for layer in added:
+            if layer in self._viewer.layers:
+                layer.visible = True
+                self._covered.hide_below(layer)
+
+    def _change(self, kind: str) -> None:
+        layer, picture = self._shown[kind], self._newest.pop(kind)
+        if layer in self._viewer.layers:
+            data, options, _ = _live_layer(kind, picture, self._group, self._place)
+            limits = options.get("contrast_limits", None)
+            with list_unaware(self._viewer):
+                layer.data = data
+                if limits is not None and tuple(layer.contrast_limits) != limits:
+                    layer.contrast_limits = limits
+
+
+def _rename(layer: Any, group: str, kind: str) -> None:
+    layer.name = convert.layer_name(group, kind)
+    layer.metadata = {convert.KEY: {**info(layer), "kind": kind}}
+
+
+def _put(viewer: Any, piece: LayerData) -> None:
+    put_unselected(viewer, piece).visible = piece[1].get("visible", True)
+
+
+def _raise_map(viewer: Any, group: str) -> None:
+    """Put the map above the image, so that a click on its eye shows it."""
+    image = queries.layer_of(viewer, group, convert.ALL_IN_FOCUS)
+    defocus_map = queries.layer_of(viewer, group, convert.DEFOCUS_MAP)
+    if image in viewer.layers and defocus_map in viewer.layers:
+        place, wanted = viewer.layers.index(defocus_map), viewer.layers.index(image)
+        if place < wanted:
+            viewer.layers.move(place, wanted + 1)
+
+
+def _remove(viewer: Any, layer: Any) -> None:
+    if layer in viewer.layers:
+        viewer.layers.remove(layer)
+
+
+def _live_layer(kind: str, picture: FloatArray, group: str, place: Box) -> LayerData:
+    placed = placement_in(place, picture.shape[:2])
+    if kind == LIVE_MAP:
+        data, options, layer_type = convert.defocus_layer(picture, group, placed, kind=kind)
+        # The unit asks for a colour bar, which takes as long as a layer: it comes with the result.
+        del options["metadata"][convert.KEY]["unit"]
+        return data, options, layer_type
+    return convert.picture_layer(_planes(picture), group, kind, placed)
+
+
+def _planes(picture: FloatArray) -> FloatArray:
+    """(h, w) or (h, w, 3) as (C, h, w)."""
+    return picture[None] if picture.ndim == 2 else np.moveaxis(picture, -1, 0)
+
+
+def placement_in(place: Box, shape: Sequence[int]) -> dict[str, Any]:
+    """Placement of a picture of any size that fills a box of the frame."""
+    top, left, height, width = place
+    scale = (height / shape[0], width / shape[1])
+    return convert.placement(scale, (top + (scale[0] - 1) / 2, left + (scale[1] - 1) / 2))
+
+
+def outcome_layers(outcome: FitOutcome, group: str) -> list[LayerData]:
+    """The result as layers in its place, whatever its resolution; runs in any thread."""
+    made = convert.run_layers(outcome.record, group, outcome.run_folder, outcome.calibration)
+    placed = placement_in(outcome.place, outcome.record.defocus_map.shape)
+    return [(data, {**options, **_deepened(placed, options)}, kind) for data, options, kind in made]
+
+
+def _deepened(placed: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The same placement for a layer with more axes in front."""
+    extra = len(options["scale"]) - 2
+    return {
+        "scale": (*options["scale"][:extra], *placed["scale"]),
+        "translate": (*options["translate"][:extra], *placed["translate"]),
+    }

@@ -1,0 +1,165 @@
+"""The Fit widget: run the fit that its controls describe, and watch it."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakSet
+
+from napari.utils.notifications import show_error, show_info, show_warning
+
+from napari_dpdeblur.errors import SettingsError
+from napari_dpdeblur.fitting.settings import FitSettings
+from napari_dpdeblur.jobs import fit_job
+from napari_dpdeblur.jobs.messages import Job, Progress
+from napari_dpdeblur.viewer.fit.controls import FitControls
+from napari_dpdeblur.viewer.fit.estimate import learn_speed
+from napari_dpdeblur.viewer.fit.previews import LivePreviews, outcome_layers
+from napari_dpdeblur.viewer.layers import queries
+from napari_dpdeblur.viewer.layers.convert import ALL_IN_FOCUS, info
+from napari_dpdeblur.viewer.shared.task_queue import Piecewise
+from napari_dpdeblur.viewer.shared.timers import later
+from napari_dpdeblur.viewer.shared.worker import Worker
+from napari_dpdeblur.viewer.shared.worker_panel import duration_text
+
+LOW_RESOLUTION, MIN_LOW_PX = 4, 48
+QUICK_LOOK = " quick look"
+TITLE = "The fit"
+_workers: WeakSet[Worker] = WeakSet()  # of all Fit widgets
+
+
+class FitWidget(FitControls):
+    """Recovers the all-in-focus image and the defocus map of a capture."""
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__(queries.real_viewer(napari_viewer))
+        self._previews: LivePreviews | None = None
+        self._capture_group = ""
+        self._group = ""
+        self._settings: FitSettings | None = None  # of the fit, whatever the controls say now
+        self._expected_s: float | None = None  # of it, by the plain formula
+        self._is_resumable = False
+        self._removed: list[str] = []
+        self._piecewise = Piecewise(self)
+        self.panel.run_clicked.connect(self.run)
+        self.look_here.clicked.connect(lambda: self.look_at_region())
+        self.look_whole.clicked.connect(lambda: self.look_at_whole())
+        self._follow_worker()
+        self._viewer.layers.events.removed.connect(self._tell_of_removal)
+
+    def run(self) -> None:
+        """Start the fit that the controls describe."""
+        capture = self.inputs.capture
+        output = None if capture is None else self.output.folder_for(capture.name)
+        self._start({}, {"region": self.region(), "is_resumable": True, "output": output})
+
+    def look_at_region(self) -> None:
+        """Fit the visible region quickly."""
+        self._start({"preset": "preview"}, {"region": self.visible_part()}, QUICK_LOOK)
+
+    def look_at_whole(self) -> None:
+        """Fit the whole picture at low resolution."""
+        capture = self.inputs.capture
+        shorter_px = min(capture.shape[-2:]) if capture is not None else 0
+        reduction = max(min(LOW_RESOLUTION, shorter_px // MIN_LOW_PX), 1)
+        self._start({"preset": "preview"}, {"reduction": reduction}, QUICK_LOOK)
+
+    def _start(self, changes: dict[str, Any], options: dict[str, Any], suffix: str = "") -> None:
+        problem = self._reason_not_to_start()
+        if problem is not None:
+            show_warning(problem)
+            return
+        try:
+            settings = self.settings().changed(**changes)
+        except SettingsError as error:
+            show_error(str(error))
+            return
+        self.settle()
+        self._settings, self._expected_s = settings, self._estimated_s
+        self._is_resumable = options.get("is_resumable", False)
+        self._capture_group = self.inputs.group
+        group = self._group = self.inputs.group + suffix
+        request = fit_job.FitRequest(
+            self.inputs.capture, self.inputs.calibration, settings, **options
+        )
+        self._previews = LivePreviews(self._viewer, group, self._piecewise)
+        self.plot.start()
+        self.panel.start(
+            Job(fit_job.FUNCTION, request, TITLE),
+            prepare=lambda outcome: (outcome, outcome_layers(outcome, group)),
+        )
+
+    def stop_all(self) -> None:
+        """End the fit; its pictures stay."""
+        super().stop_all()
+        self._piecewise.finish()
+        self._keep_pictures()
+
+    def _reason_not_to_start(self) -> str | None:
+        if self.inputs.capture is None:
+            return "There is no capture to fit: open the two files of one, or its folder."
+        if self.inputs.calibration is None:
+            return (
+                f"There is no calibration for {self.inputs.group}: make or load one with the "
+                "Calibrate widget, or choose a file."
+            )
+        if any(worker.is_running for worker in _workers):
+            return "A fit is running already; wait for its end or cancel it first."
+        return None
+
+    def _follow_worker(self) -> None:
+        worker = self.panel.worker
+        _workers.add(worker)
+        worker.progressed.connect(self._show)
+        worker.finished.connect(self._finish)
+        worker.cancelled.connect(self._keep_partial)
+        worker.failed.connect(lambda text: self._keep_pictures())
+
+    def _show(self, event: Progress) -> None:
+        self.plot.add(event.losses)
+        if self._previews is not None:
+            self._previews.update(event)
+
+    def _finish(self, result: Any) -> None:
+        outcome, pieces = result
+        elapsed_s = self.panel.stopwatch.elapsed_s()
+        folder = outcome.run_folder
+        where = "" if folder is None else f" Saved in {folder}."
+        self.panel.bar.setValue(self.panel.bar.maximum())
+        self.panel.say("The layers are being made.")
+        text = f"Done in {duration_text(elapsed_s)}.{where}"
+        steps = self._previews.steps_to_result(pieces)
+        self._piecewise.do([*steps, lambda: self._show_result(text)])
+        if self._is_resumable and not outcome.is_resumed and not self.panel.was_paused:
+            learn_speed(self._expected_s, elapsed_s, self._settings)  # of a whole fit only
+
+    def _show_result(self, text: str) -> None:
+        image = queries.layer_of(self._viewer, self._group, ALL_IN_FOCUS)
+        if image is not None:
+            self._viewer.layers.selection.active = image
+        self.panel.say(text)
+
+    def _keep_partial(self, seen: Progress | None) -> None:
+        names = self._keep_pictures()
+        share = "the beginning" if seen is None else f"{seen.fraction:.0%}"
+        kept = f"; the layers {' and '.join(names)} stay" if names else ""
+        text = f"The fit was cancelled at {share}{kept}."
+        if self._is_resumable:
+            text += " Run goes on from the last checkpoint."
+        self.panel.say(text)
+        show_info(text)
+
+    def _keep_pictures(self) -> list[str]:
+        return [] if self._previews is None else self._previews.keep()
+
+    def _tell_of_removal(self, event: Any) -> None:
+        known = info(event.value)
+        is_source = known.get("group") == self._capture_group and "capture" in known
+        if is_source and self.panel.worker.is_running:
+            self._removed.append(event.value.name)
+            later(self._say_removed)  # of all in one sentence
+
+    def _say_removed(self) -> None:
+        names, self._removed = self._removed, []
+        if names and self.panel.worker.is_running:
+            text = " and ".join(names) + (" was" if len(names) == 1 else " were")
+            show_info(f"{text} removed; the fit goes on with a copy.")

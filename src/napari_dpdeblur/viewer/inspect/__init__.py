@@ -1,0 +1,1 @@
+"""The Inspect panel: layers, refocusing, 3D, export."""

@@ -1,0 +1,189 @@
+"""Panel "Layers": browse a multiplane image layer by layer, and what to see of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtWidgets import (
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSlider,
+    QVBoxLayout,
+    QWidget,
+)
+
+from napari_dpdeblur.results.export import display_values
+from napari_dpdeblur.viewer.inspect.canvas_state import LAYER_VIEW, Stage
+from napari_dpdeblur.viewer.inspect.latest_task import LatestWorker, Superseder
+from napari_dpdeblur.viewer.inspect.source import MpiSource, transmittance
+from napari_dpdeblur.viewer.layers.add import put_layers
+from napari_dpdeblur.viewer.layers.convert import GAMMA, LayerData, make_layer
+from napari_dpdeblur.viewer.layers.queries import layer_of
+from napari_dpdeblur.viewer.shared.controls import choice
+
+TRANSPARENT = "Layer, transparent"
+COLOR, ALPHA = "Colour", "Alpha"
+TRANSMITTANCE, PREMULTIPLIED = "Transmittance", "Colour x alpha"
+CHANNELS = {
+    TRANSPARENT: "The layer as it is, transparent where it is empty.",
+    COLOR: "The colours of the layer, also where it is transparent or covered.",
+    ALPHA: "How opaque the layer is: 0 black, 1 white.",
+    TRANSMITTANCE: "How much of the layer reaches the camera past all nearer ones; "
+    "over all layers this sums to 1.",
+    PREMULTIPLIED: "Colour times alpha: the light that the layer itself gives.",
+}
+
+
+class LayersPanel(QWidget):
+    """Chooses the layer and what is shown of it; follows napari's own slider."""
+
+    failed = Signal(str)
+
+    def __init__(self, viewer: Any, stage: Stage, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._viewer, self._stage = viewer, stage
+        self._source: MpiSource | None = None
+        self._worker = LatestWorker(self)
+        self._worker.done.connect(self._show_view)
+        self._worker.failed.connect(lambda _, text: self.failed.emit(text))
+        self._build()
+        viewer.dims.events.current_step.connect(self._follow_dims)
+
+    def _build(self) -> None:
+        self.channel = choice("inspect_channel", "What to see of each layer.")
+        for number, (name, tip) in enumerate(CHANNELS.items()):
+            self.channel.addItem(name)
+            self.channel.setItemData(number, tip, Qt.ItemDataRole.ToolTipRole)
+        self.channel.currentTextChanged.connect(self.activate)
+        self.slider = QSlider(Qt.Orientation.Horizontal, objectName="inspect_layer")
+        self.slider.setToolTip("Layer, from the back (left) to the front (right).")
+        self.slider.valueChanged.connect(self._move_dims)
+        self.back = QPushButton("&Back", objectName="inspect_back")
+        self.back.setToolTip("One layer towards the back (comma on the canvas).")
+        self.back.clicked.connect(lambda: self.step(-1))
+        self.front = QPushButton("&Front", objectName="inspect_front")
+        self.front.setToolTip("One layer towards the front (full stop on the canvas).")
+        self.front.clicked.connect(lambda: self.step(1))
+        self.text = QLabel(objectName="inspect_layer_text", wordWrap=True)
+        self.text.setToolTip("Number, defocus scale and share of the picture of this layer.")
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        steps = QHBoxLayout()
+        for button in (self.back, self.front):
+            steps.addWidget(button)
+        form = QFormLayout()
+        form.addRow("Show", self.channel)
+        form.addRow("Layer", self.slider)
+        layout = QVBoxLayout(self)
+        layout.addLayout(form)
+        layout.addLayout(steps)
+        layout.addWidget(self.text)
+        layout.addStretch()
+
+    def set_source(self, source: MpiSource | None) -> None:
+        """Browse another multiplane image, or none."""
+        self._source = source
+        self._worker.drop()
+        self.setEnabled(source is not None)
+        if source is None:
+            self.text.clear()
+            return
+        self.slider.setRange(0, source.layers - 1)
+        self._shares = source.stack.alpha[..., ::4, ::4]
+        self._shares = transmittance(self._shares).mean(axis=(1, 2, 3))
+        self._follow_dims()
+
+    def activate(self) -> None:
+        """Show what is chosen."""
+        if self._source is None:
+            return
+        channel, source = self.channel.currentText(), self._source
+        if channel == TRANSPARENT:
+            self._worker.drop()
+            self._stage.show(source.layer)
+            self._move_dims(self.slider.value())
+            return
+
+        def work(_: Superseder) -> LayerData:
+            return channel_layer(source, channel)
+
+        self._worker.submit(work, source)
+
+    def step(self, steps: int) -> None:
+        """Go some layers to the front, or to the back when negative."""
+        self.slider.setValue(self.slider.value() + steps)
+
+    def stop(self) -> None:
+        """End the thread and listen no more."""
+        self._worker.stop()
+        self._viewer.dims.events.current_step.disconnect(self._follow_dims)
+
+    def _show_view(self, source: MpiSource, data: LayerData) -> None:
+        if source is not self._source or source.layer not in self._viewer.layers:
+            return
+        old = layer_of(self._viewer, source.group, LAYER_VIEW)
+        if old is not None:  # contrast and gamma of another channel do not fit
+            self._viewer.layers.remove(old)
+        (layer,) = put_layers(self._viewer, [data])
+        self._stage.show(layer)
+        self._move_dims(self.slider.value())
+
+    def _axis(self) -> int:
+        return self._viewer.dims.ndim - 3
+
+    def _move_dims(self, number: int) -> None:
+        if self._source is not None and self._axis() >= 0:
+            self._viewer.dims.set_point(self._axis(), float(number))
+        self._describe(number)
+
+    def _follow_dims(self, _: Any = None) -> None:
+        if self._source is None or self._axis() < 0 or self._viewer.dims.ndisplay == 3:
+            return
+        number = round(self._viewer.dims.point[self._axis()])
+        if number != self.slider.value():
+            self.slider.setValue(number)
+        else:
+            self._describe(number)
+
+    def _describe(self, number: int) -> None:
+        source = self._source
+        if source is None or not 0 <= number < source.layers:
+            return
+        scale = float(source.stack.defocus_scales[number])
+        distance = source.distance_text(scale)
+        place = {0: ", the farthest", source.layers - 1: ", the nearest"}.get(number, "")
+        self.text.setText(
+            f"Layer {number + 1} of {source.layers}{place}\n"
+            f"Defocus scale {scale:.3f}{f' ({distance})' if distance else ''}\n"
+            f"Makes up {100 * self._shares[number]:.1f} % of the picture"
+        )
+
+
+def channel_layer(source: MpiSource, channel: str) -> LayerData:
+    """One channel of all layers as a stack that napari's slider walks through."""
+    stack = source.stack
+    name = f"{source.layer.name} {channel.lower()}"
+    if channel in (ALPHA, TRANSMITTANCE):
+        values = stack.alpha if channel == ALPHA else transmittance(stack.alpha)
+        data, look = values[:, 0], {"contrast_limits": (0.0, 1.0)}
+    else:
+        color = stack.color if channel == COLOR else stack.color * stack.alpha
+        data, look = _shown_colors(color, source.white)
+    layer = make_layer(
+        data, source.group, LAYER_VIEW, source.placed(spacing=1.0), {"channel": channel}, **look
+    )
+    layer[1]["name"] = name
+    return layer
+
+
+def _shown_colors(color: np.ndarray, white: float) -> tuple[np.ndarray, dict[str, Any]]:
+    """Linear colours (L, C, H, W) as grey values with a gamma or as bytes."""
+    if color.shape[1] == 1:
+        return color[:, 0], {"contrast_limits": (0.0, max(white, 1e-6)), "gamma": GAMMA}
+    pages = [display_values(layer, white, np.uint8) for layer in color]
+    return np.stack(pages), {"rgb": True}

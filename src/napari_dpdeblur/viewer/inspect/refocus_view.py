@@ -1,0 +1,274 @@
+"""The live refocused picture: rendered in a thread, small while a slider moves, then in full."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from qtpy.compat import isalive
+from qtpy.QtCore import QObject, QTimer, Signal
+
+from napari_dpdeblur.results.refocus.aperture import (
+    Aperture,
+    calibrated_aperture,
+    equivalent_radius_px,
+    round_aperture,
+)
+from napari_dpdeblur.results.refocus.renderer import Refocuser, Shot, preview_reduction
+from napari_dpdeblur.viewer.fit.preview_size import PreviewPace
+from napari_dpdeblur.viewer.inspect.canvas_state import REFOCUSED
+from napari_dpdeblur.viewer.inspect.latest_task import LatestWorker, Superseder
+from napari_dpdeblur.viewer.inspect.source import MpiSource
+from napari_dpdeblur.viewer.layers.add import list_unaware, put_layers, renew
+from napari_dpdeblur.viewer.layers.convert import KEY, LayerData, picture_layer
+from napari_dpdeblur.viewer.layers.queries import layer_of
+from napari_dpdeblur.viewer.shared.timers import when_drawn
+
+SWING_MS = 180
+REST_MS = 250  # without a change for so long, the picture is rendered in full
+SMALLER = 2  # factor between the two sizes of previews
+
+
+@dataclass(frozen=True)
+class Lens:
+    """Calibrated kernels, or a disc of ``radius_px`` at defocus scale 1."""
+
+    is_calibrated: bool
+    radius_px: float
+
+    def aperture(self, source: MpiSource) -> Aperture:
+        """The kernels for a multiplane image; CalibrationError when they do not fit."""
+        if self.is_calibrated and source.calibration is not None:
+            return calibrated_aperture(source.calibration, source.shape, source.crop)
+        return round_aperture(source.shape, self.radius_px, _left_side(source))
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A rendered shot, (C, h, w) linear, with sides smaller by ``reduction``."""
+
+    shot: Shot
+    image: np.ndarray
+    reduction: int
+    seconds: float
+    is_full: bool  # or a preview
+
+    @property
+    def rendered_px(self) -> tuple[int, int]:
+        """Height and width."""
+        return self.image.shape[-2], self.image.shape[-1]
+
+
+class Engines:
+    """Renderers of one source and one lens, made when needed; used by one thread at a time."""
+
+    def __init__(self, source: MpiSource, lens: Lens) -> None:
+        self.source, self.lens = source, lens
+        self._aperture: Aperture | None = None
+        self._exact: Refocuser | None = None
+        self._quick: dict[int, Refocuser] = {}
+
+    def exact(self) -> Refocuser:
+        """The renderer for pictures in full."""
+        if self._exact is None:
+            self._exact = self._make(1, is_quick=False)
+        return self._exact
+
+    def quick(self, reduction: int) -> Refocuser:
+        """The renderer for previews with sides smaller by this factor."""
+        if reduction not in self._quick:
+            larger = self._quick.get(reduction // SMALLER)
+            is_half = larger is not None and reduction % SMALLER == 0
+            made = larger.smaller(SMALLER) if is_half else self._make(reduction, is_quick=True)
+            self._quick[reduction] = made
+        return self._quick[reduction]
+
+    def _make(self, reduction: int, is_quick: bool) -> Refocuser:
+        if self._aperture is None:
+            self._aperture = self.lens.aperture(self.source)
+        stack = self.source.stack
+        return Refocuser(
+            stack.color,
+            stack.alpha,
+            stack.defocus_scales,
+            self._aperture,
+            reduction,
+            is_quick=is_quick,
+        )
+
+    def picture(self, shot: Shot, reduction: int | None, superseded: Superseder) -> Picture:
+        """Render a shot, in full without a reduction."""
+        engine = self.exact() if reduction is None else self.quick(reduction)
+        start = time.perf_counter()
+        image = engine.render(shot, superseded)
+        seconds = time.perf_counter() - start
+        return Picture(shot, image, reduction or 1, seconds, is_full=reduction is None)
+
+
+class RefocusView(QObject):
+    """Keeps the layer "refocused" of a viewer up to date with what is asked for."""
+
+    shown = Signal(object)
+    failed = Signal(str)
+
+    def __init__(self, viewer: Any, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._viewer = viewer
+        self._worker = LatestWorker(self)
+        self._worker.done.connect(self._show)
+        self._worker.failed.connect(lambda _, text: self.failed.emit(text))
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST_MS)
+        self._rest.timeout.connect(self._render_full)
+        self._swing = QTimer(self)
+        self._swing.setInterval(SWING_MS)
+        self._swing.timeout.connect(self._swing_on)
+        self._pace = PreviewPace()
+        self._shown_source: MpiSource | None = None
+        self._shots: tuple[Shot, ...] = ()
+        self._frames: list[LayerData] = []
+        self._step = 0
+        self.engines: Engines | None = None
+        self.picture: Picture | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a newer picture is on its way."""
+        return self._worker.is_busy or self._rest.isActive()
+
+    def set_scene(self, source: MpiSource | None, lens: Lens) -> None:
+        """Take another multiplane image or lens; the picture comes with the next request."""
+        now = self.engines
+        if source is None:
+            self.cancel()
+            self.engines, self.picture, self._frames = None, None, []
+            self._shown_source = None
+        elif now is None or now.source is not source or now.lens != lens:
+            self.cancel()
+            self.engines = Engines(source, lens)
+
+    def request(self, *shots: Shot) -> None:
+        """Show a preview of a shot soon, and the full picture when no other is asked for.
+
+        Several shots are shown in turn, to and fro.
+        """
+        if self.engines is None:
+            return
+        self._shots = shots
+        self._submit(self._preview_reduction(), gives_way=False)
+        self._rest.start()
+
+    def cancel(self) -> None:
+        """Forget everything that was asked for; the picture stays as it is."""
+        self._rest.stop()
+        self._swing.stop()
+        self._worker.drop()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._rest.stop()
+        self._worker.stop()
+
+    def _preview_reduction(self) -> int:
+        usual = preview_reduction(self.engines.source.shape)
+        return SMALLER * usual if self._pace.wants_small else usual
+
+    def _render_full(self) -> None:
+        if self._worker.is_busy:  # the last preview is still to come
+            self._rest.start()
+        elif self.engines is not None:
+            self._submit(None, gives_way=True)
+
+    def _submit(self, reduction: int | None, gives_way: bool) -> None:
+        engines, shots = self.engines, self._shots
+
+        def work(superseded: Superseder) -> list[tuple[Picture, LayerData]]:
+            pictures = [engines.picture(shot, reduction, superseded) for shot in shots]
+            return [(picture, refocused_layer(engines.source, picture)) for picture in pictures]
+
+        self._worker.submit(work, engines, gives_way)
+
+    def _show(self, engines: Engines, results: list[tuple[Picture, LayerData]]) -> None:
+        if engines is not self.engines or engines.source.layer not in self._viewer.layers:
+            return
+        self.picture = results[0][0]
+        self._frames = [data for _, data in results]
+        self._step = self._step if len(results) > 1 else 0
+        self._show_frame(self._frames[min(self._step, len(self._frames) - 1)])
+        if len(results) > 1 and not self._swing.isActive():
+            self._swing.start()
+        elif len(results) == 1:
+            self._swing.stop()
+        self.shown.emit(self.picture)
+        when_drawn(lambda _: self._adapt(results[-1][0]))
+
+    def _swing_on(self) -> None:
+        """The next frame to and fro: 0, 1, 2, 1, 0, ..."""
+        period = max(2 * len(self._frames) - 2, 1)
+        self._step = (self._step + 1) % period
+        is_there = layer_of(self._viewer, self.engines.source.group, REFOCUSED) is not None
+        if is_there and self._frames:
+            self._show_frame(self._frames[min(self._step, period - self._step)])
+        else:
+            self._swing.stop()
+
+    def _show_frame(self, data: LayerData) -> None:
+        """Bring new data into the layer, which is made when it is not there."""
+        source = self.engines.source
+        layer = layer_of(self._viewer, source.group, REFOCUSED)
+        if layer is None or self._shown_source is not source:
+            self._shown_source = source
+            put_layers(self._viewer, [data])
+            return
+        is_last = data[1]["metadata"][KEY]["is_full"] and len(self._frames) == 1
+        with nullcontext() if is_last else list_unaware(self._viewer):
+            renew(layer, data)
+
+    def _adapt(self, picture: Picture) -> None:
+        """Make previews smaller where they follow each other slowly, and large again."""
+        if not isalive(self):
+            return
+        if picture.is_full or len(self._frames) > 1:
+            self._pace.rest()
+        else:
+            self._pace.note(time.perf_counter(), picture.seconds, self._worker.is_busy)
+
+
+def refocused_layer(source: MpiSource, picture: Picture) -> LayerData:
+    """The picture as a layer that lies over the multiplane image."""
+    known = {"shot": picture.shot, "is_full": picture.is_full}
+    placed = _reduced_placement(source.placed(), picture.reduction)
+    return picture_layer(picture.image, source.group, REFOCUSED, placed, source.white, known)
+
+
+def default_radius_px(source: MpiSource) -> float | None:
+    """The disc that spreads light as the calibrated lens does; None without a calibration."""
+    return None if source.calibration is None else equivalent_radius_px(source.calibration)
+
+
+def focus_range(source: MpiSource) -> tuple[float, float]:
+    """Planes in focus worth a visit: from before the captured focus to behind the scene."""
+    farthest = float(np.max(source.stack.defocus_scales))
+    return -0.25 * farthest, 1.25 * farthest
+
+
+def _left_side(source: MpiSource) -> int:
+    """On which side of the aperture the left view looks through it: -1 left, 1 right."""
+    if source.calibration is None:
+        return -1
+    kernels = source.calibration.kernels
+    offset = np.arange(kernels.shape[-1]) - kernels.shape[-1] // 2
+    left, right = (kernels.mean(axis=0).sum(axis=1) * offset).sum(axis=-1)
+    return -1 if left <= right else 1
+
+
+def _reduced_placement(placed: dict[str, Any], reduction: int) -> dict[str, Any]:
+    """Where a picture lies whose pixels are blocks of the pixels that are placed."""
+    scale = tuple(reduction * side for side in placed["scale"])
+    shift = (reduction - 1) / 2
+    corner = zip(placed["translate"], placed["scale"], strict=True)
+    return {**placed, "scale": scale, "translate": tuple(t + shift * s for t, s in corner)}

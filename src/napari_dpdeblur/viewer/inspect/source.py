@@ -1,0 +1,132 @@
+"""The multiplane images that a viewer holds, with what is needed to look inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from napari_dpdeblur.calibration import Calibration
+from napari_dpdeblur.results.preview import white_point
+from napari_dpdeblur.viewer.layers.convert import MPI, LayerStack, info, placement
+from napari_dpdeblur.viewer.layers.queries import calibrations, ours
+
+_hashes: WeakKeyDictionary[Calibration, str] = WeakKeyDictionary()
+SAMPLING = 4  # every fourth pixel is enough to find the white point
+
+
+@dataclass(frozen=True, eq=False)
+class MpiSource:
+    """A multiplane image in a viewer; ``calibration`` is None when none is open."""
+
+    layer: Any
+    stack: LayerStack
+    calibration: Calibration | None
+    white: float
+
+    @property
+    def group(self) -> str:
+        """The name of the capture."""
+        return str(info(self.layer)["group"])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width."""
+        return self.stack.color.shape[-2], self.stack.color.shape[-1]
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return len(self.stack.defocus_scales)
+
+    @property
+    def crop(self) -> tuple[int, ...] | None:
+        """Where the layers lie in the calibrated field; None when they cover it."""
+        crop = info(self.layer).get("provenance", {}).get("crop")
+        return tuple(int(value) for value in crop) if crop else None
+
+    def placed(self, spacing: float | None = None) -> dict[str, Any]:
+        """Placement of a picture of this source; with ``spacing``, of a stack of its layers."""
+        scale, translate = tuple(self.layer.scale[-2:]), tuple(self.layer.translate[-2:])
+        flat = placement(scale, translate)
+        if spacing is None:
+            return flat
+        return {
+            "scale": (spacing, *flat["scale"]),
+            "translate": (0.0, *flat["translate"]),
+            "units": ("pixel", *flat["units"]),
+            "axis_labels": ("layer", *flat["axis_labels"]),
+        }
+
+    def pixel_at(self, position: tuple[float, ...]) -> tuple[int, int] | None:
+        """Row and column under a world position; None outside of the picture."""
+        if len(position) < 2:
+            return None
+        scale, translate = self.layer.scale[-2:], self.layer.translate[-2:]
+        row, col = np.round((np.asarray(position[-2:]) - translate) / scale).astype(int)
+        height, width = self.shape
+        return (int(row), int(col)) if 0 <= row < height and 0 <= col < width else None
+
+    def weights_at(self, row: int, col: int) -> np.ndarray:
+        """How much each layer contributes to a pixel: transmittances (L,), sum 1."""
+        return transmittance(self.stack.alpha[:, 0, row, col])
+
+    def distance_text(self, defocus: float) -> str:
+        """The distance of a defocus scale, where the calibration knows the lens; else empty."""
+        if self.calibration is None or self.calibration.lens_constants is None:
+            return ""
+        # Deferred: it brings torch, which a calibration has loaded anyway.
+        from napari_dpdeblur.calibration.distance import distance_m
+
+        metres = float(distance_m(defocus, self.calibration.lens_constants))
+        return f"{metres:.3g} m" if np.isfinite(metres) else "infinitely far"
+
+
+def transmittance(alpha: np.ndarray) -> np.ndarray:
+    """alpha_i prod_{j>i} (1 - alpha_j) along the first axis, back to front."""
+    weights = np.empty_like(alpha)
+    free = np.ones_like(alpha[0])
+    for index in range(len(alpha) - 1, -1, -1):
+        weights[index] = alpha[index] * free
+        free = free * (1 - alpha[index])
+    return weights
+
+
+def mpi_layers(viewer: Any) -> dict[str, Any]:
+    """Layers of multiplane images by name, in the order of the layer list."""
+    return {
+        layer.name: layer
+        for layer in ours(viewer)
+        if info(layer)["kind"] == MPI and isinstance(info(layer).get("mpi"), LayerStack)
+    }
+
+
+def mpi_source(viewer: Any, layer: Any) -> MpiSource:
+    """Everything about one of these layers."""
+    stack = info(layer)["mpi"]
+    return MpiSource(layer, stack, calibration_of(viewer, layer), _white(stack))
+
+
+def calibration_of(viewer: Any, layer: Any) -> Calibration | None:
+    """The calibration that a fit was made with: its own, or an open one of the same content."""
+    own = info(layer).get("calibration")
+    if isinstance(own, Calibration):
+        return own
+    wanted = info(layer).get("provenance", {}).get("calibration")
+    wanted = wanted.get("sha256") if isinstance(wanted, dict) else None
+    known = calibrations(viewer).values()
+    return next((c for c in known if _content_hash(c) == wanted), None) if wanted else None
+
+
+def _content_hash(calibration: Calibration) -> str:
+    if calibration not in _hashes:
+        _hashes[calibration] = calibration.content_hash()
+    return _hashes[calibration]
+
+
+def _white(stack: LayerStack) -> float:
+    part = np.s_[..., ::SAMPLING, ::SAMPLING]
+    weights = transmittance(stack.alpha[part])
+    return white_point((weights * stack.color[part]).sum(axis=0))

@@ -1,0 +1,1 @@
+"""Results, captures and calibrations as napari layers."""

@@ -1,0 +1,181 @@
+"""Put layers into a viewer, and the colour bar that belongs to a defocus map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+from napari.layers import Layer
+
+from napari_dpdeblur.viewer.layers.convert import KEY, LayerData, hidden, info
+from napari_dpdeblur.viewer.layers.queries import layer_of, ours, real_viewer
+
+BAR_TEXT = "defocus ({unit})"
+_PLACE, _LOOK = ("scale", "translate", "metadata"), ("contrast_limits", "gamma")
+_watched: WeakSet[Any] = WeakSet()
+_with_bar: WeakSet[Layer] = WeakSet()  # whoever switches the bar off does not get it again
+
+
+def put_layers(viewer: Any, layers: Iterable[LayerData]) -> list[Layer]:
+    """Add layers; one of the same group and kind gets the new data instead."""
+    viewer = real_viewer(viewer)
+    watch(viewer)
+    return [_put(viewer, *layer) for layer in layers]
+
+
+def put_steps(viewer: Any, layers: Iterable[LayerData]) -> list[Callable[[], object]]:
+    """The same as put_layers in steps that are as short as possible; new layers are not selected.
+
+    A new layer comes hidden and is shown in a step of its own.
+    """
+    return [step for layer in layers for step in _steps_of(viewer, layer)]
+
+
+def _steps_of(viewer: Any, layer: LayerData) -> list[Callable[[], object]]:
+    made: list[Layer] = []
+
+    def add() -> None:
+        before = list(real_viewer(viewer).layers)
+        put = put_unselected(viewer, hidden(layer))
+        if not any(put is other for other in before):
+            made.append(put)
+
+    def show() -> None:
+        for new in made:
+            new.visible = True
+
+    return [add, show] if layer[1].get("visible", True) else [add]
+
+
+def put_unselected(viewer: Any, layer: LayerData) -> Layer:
+    """Add one layer as put_layers does, without showing its controls."""
+    with selection_kept(real_viewer(viewer).layers):
+        return put_layers(viewer, [layer])[0]
+
+
+@contextmanager
+def selection_kept(layers: Any) -> Iterator[None]:
+    """Leave the selection as it is while layers are added.
+
+    napari selects each new layer and shows its controls, which holds up the window nearly as long
+    as the layer itself. A napari without this switch goes on doing so.
+    """
+    is_known = isinstance(getattr(layers, "_activate_on_insert", None), bool)
+    before = is_known and layers._activate_on_insert
+    if is_known:
+        layers._activate_on_insert = False
+    try:
+        yield
+    finally:
+        if is_known:
+            layers._activate_on_insert = before
+
+
+def list_unaware(viewer: Any) -> AbstractContextManager[Any]:
+    """Change layers without telling the list of layers, which takes as long to draw as the canvas.
+
+    For pictures that another one follows soon; the layers tell everybody else themselves.
+    """
+    blocker: AbstractContextManager[Any] = real_viewer(viewer).layers.events.blocker()
+    return blocker
+
+
+def _put(viewer: Any, data: Any, options: dict[str, Any], layer_type: str) -> Layer:
+    known = options["metadata"][KEY]
+    layer = layer_of(viewer, known["group"], known["kind"])
+    if layer is None or not _accepts(layer, options, layer_type):
+        layer = Layer.create(data, options, layer_type)
+        viewer.add_layer(layer)
+        return layer
+    renew(layer, (data, options, layer_type))
+    _set(layer, options, _LOOK)
+    return layer
+
+
+def renew(layer: Layer, new: LayerData) -> None:
+    """Give a layer new data where they belong; it looks as somebody may have made it look."""
+    data, options, _ = new
+    layer.data = data
+    _set(layer, options, _PLACE)
+
+
+def _set(layer: Layer, options: dict[str, Any], names: Iterable[str]) -> None:
+    """Set what differs: napari would draw anew even if nothing changed."""
+    for name in names:
+        if name in options and not _equals(getattr(layer, name), options[name]):
+            setattr(layer, name, options[name])
+
+
+def _equals(now: Any, wanted: Any) -> bool:
+    """Whether numbers are the same; of other things we do not know."""
+    return not isinstance(wanted, dict) and np.array_equal(now, wanted)
+
+
+def _accepts(layer: Layer, options: dict[str, Any], layer_type: str) -> bool:
+    """Whether a layer can take the data of another one."""
+    is_same_type = type(layer).__name__.lower() == layer_type
+    is_same_colour = getattr(layer, "rgb", False) == options.get("rgb", False)
+    return is_same_type and is_same_colour and layer.ndim == len(options["scale"])
+
+
+def watch(viewer: Any) -> None:
+    """Give every defocus map that appears in this viewer a colour bar with its unit."""
+    if viewer in _watched:
+        return
+    _watched.add(viewer)
+    viewer.layers.events.inserted.connect(lambda event: decorate(viewer, event.value))
+    viewer.layers.events.removed.connect(lambda event: _label_bars(viewer))
+    for layer in ours(viewer):
+        decorate(viewer, layer)
+
+
+def decorate(viewer: Any, layer: Layer) -> None:
+    """Give a defocus map its colour bar, and the slider of a multiplane image its name.
+
+    Happens by itself to layers that are inserted; to be called for one that became a map later.
+    """
+    if "mpi" in info(layer):
+        _name_axes(viewer, layer)
+    if "unit" not in info(layer):
+        return
+    layer.events.visible.connect(lambda event: _show_bar(viewer, event.source))
+    _show_bar(viewer, layer)
+
+
+def _show_bar(viewer: Any, layer: Layer) -> None:
+    """Make the bar when its map is seen for the first time: it takes longer than a layer."""
+    is_new = layer.visible and layer not in _with_bar
+    if is_new and hasattr(layer, "colorbar"):  # napari 0.7 and newer
+        layer.colorbar.visible = True
+    if is_new:
+        _with_bar.add(layer)
+    _label_bars(viewer)
+
+
+def _name_axes(viewer: Any, layer: Layer) -> None:
+    """Name the slider of a multiplane image; napari takes names from layers since 0.6."""
+    if viewer.dims.ndim == layer.ndim and viewer.dims.axis_labels != layer.axis_labels:
+        viewer.dims.axis_labels = layer.axis_labels
+
+
+def _label_bars(viewer: Any) -> None:
+    """Say the unit in the canvas while a defocus map is visible; leave text of others alone."""
+    units = {
+        info(layer)["unit"] for layer in ours(viewer) if layer.visible and "unit" in info(layer)
+    }
+    texts = [BAR_TEXT.format(unit=unit) for unit in sorted(units)]
+    overlay = text_overlay(viewer)
+    if overlay.visible and not overlay.text.startswith(BAR_TEXT.split("{")[0]):
+        return
+    overlay.text = "\n".join(texts)
+    overlay.position = "top_center"  # the bar is in the right corner
+    overlay.visible = bool(texts)
+
+
+def text_overlay(viewer: Any) -> Any:
+    """The text in the canvas, wherever this version of napari keeps it."""
+    canvas = getattr(viewer, "canvas", None)  # since napari 0.9
+    return viewer.text_overlay if canvas is None else canvas.overlays.text

@@ -1,0 +1,66 @@
+"""Hide what an opaque picture covers anyway: without a graphics card each layer costs time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from napari_dpdeblur.viewer.layers.queries import ours
+
+TOLERANCE = 0.01  # of the side of a picture
+
+
+class Covered:
+    """Layers of ours below a picture, hidden as long as it is there and visible."""
+
+    def __init__(self, viewer: Any) -> None:
+        self._viewer = viewer
+        self._picture: Any | None = None
+        self._hidden: list[Any] = []
+
+    def hide_below(self, picture: Any) -> None:
+        """Hide what lies below a picture and nowhere beyond it."""
+        if picture not in self._viewer.layers or not picture.visible:
+            return
+        if self._picture is not picture:
+            self._forget_picture()
+            self._picture = picture
+            picture.events.visible.connect(self._look)
+            self._viewer.layers.events.removed.connect(self._look)
+        place = self._viewer.layers.index(picture)
+        for layer in ours(self._viewer):
+            is_below = self._viewer.layers.index(layer) < place
+            if is_below and layer.visible and _lies_inside(layer, picture):
+                layer.visible = False
+                self._hidden.append(layer)
+
+    def leave_out(self, layer: Any) -> None:
+        """Somebody else decides from now on whether this layer is visible."""
+        self._hidden = [each for each in self._hidden if each is not layer]
+
+    def restore(self) -> None:
+        """Show again what was hidden and is still there."""
+        self._forget_picture()
+        hidden, self._hidden = self._hidden, []
+        for layer in hidden:
+            if layer in self._viewer.layers:
+                layer.visible = True
+
+    def _look(self, event: Any = None) -> None:
+        """The user may hide or delete the picture to see what is below."""
+        picture = self._picture
+        if picture is None or picture not in self._viewer.layers or not picture.visible:
+            self.restore()
+
+    def _forget_picture(self) -> None:
+        if self._picture is not None:
+            self._picture.events.visible.disconnect(self._look)
+            self._viewer.layers.events.removed.disconnect(self._look)
+            self._picture = None
+
+
+def _lies_inside(layer: Any, picture: Any) -> bool:
+    inner, outer = (np.asarray(each.extent.world)[:, -2:] for each in (layer, picture))
+    margin = TOLERANCE * (outer[1] - outer[0])
+    return bool((inner[0] >= outer[0] - margin).all() and (inner[1] <= outer[1] + margin).all())

@@ -1,0 +1,93 @@
+"""What a viewer holds that this plugin can work with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from napari_dpdeblur.calibration import Calibration
+from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.results import RunRecord
+from napari_dpdeblur.viewer.layers.convert import info, record_of_layers
+
+Record = TypeVar("Record")
+
+
+def real_viewer(viewer: Any) -> Any:
+    """The viewer itself, where napari hands a wrapped one to the widget of a plugin.
+
+    What comes out of the wrapped one is wrapped, too, and is never the same object twice, so that
+    a layer could not be compared with those of the list.
+    """
+    return getattr(viewer, "__wrapped__", viewer)
+
+
+def captures(viewer: Any) -> dict[str, DualPixelCapture]:
+    """Captures by name, in the order of the layer list.
+
+    Of two captures with one name, the second is called ``name [1]`` as napari does with layers.
+    """
+    return _records(viewer, "capture", DualPixelCapture)
+
+
+def calibrations(viewer: Any) -> dict[str, Calibration]:
+    """Calibrations by name, in the order of the layer list."""
+    return _records(viewer, "calibration", Calibration, kind_starts_with="kernels")
+
+
+def runs(viewer: Any) -> dict[str, RunRecord]:
+    """Complete results by the name of their capture."""
+    found = {}
+    for group in groups(viewer):
+        try:
+            found[group] = record_of_layers(members(viewer, group))
+        except ResultError:
+            continue
+    return found
+
+
+def groups(viewer: Any) -> list[str]:
+    """Names of everything that is open, in the order of the layer list."""
+    return list(dict.fromkeys(info(layer)["group"] for layer in ours(viewer)))
+
+
+def ours(viewer: Any) -> list[Any]:
+    """Layers that this plugin made."""
+    return [layer for layer in viewer.layers if "group" in info(layer) and "kind" in info(layer)]
+
+
+def members(viewer: Any, group: str) -> list[Any]:
+    """All layers of a group."""
+    return [layer for layer in ours(viewer) if info(layer)["group"] == group]
+
+
+def layer_of(viewer: Any, group: str, kind: str) -> Any | None:
+    """The topmost layer of this kind in a group, or None."""
+    matching = [layer for layer in members(viewer, group) if info(layer)["kind"] == kind]
+    return matching[-1] if matching else None
+
+
+def _records(
+    viewer: Any, key: str, record_type: type[Record], kind_starts_with: str = ""
+) -> dict[str, Record]:
+    layers = [layer for layer in ours(viewer) if info(layer)["kind"].startswith(kind_starts_with)]
+    return _named(
+        (info(layer)["group"], info(layer)[key])
+        for layer in layers
+        if isinstance(info(layer).get(key), record_type)
+    )
+
+
+def _named(pairs: Iterable[tuple[str, Record]]) -> dict[str, Record]:
+    """Each record once, under a name of its own."""
+    found: dict[str, Record] = {}
+    for group, record in pairs:
+        if any(record is known for known in found.values()):
+            continue
+        name, number = group, 0
+        while name in found:
+            number += 1
+            name = f"{group} [{number}]"
+        found[name] = record
+    return found

@@ -1,0 +1,1 @@
+"""Widgets and Qt helpers that all panels use."""

@@ -1,0 +1,68 @@
+"""What all widgets of the plugin have in common: they end with their dock, and settle changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from qtpy.QtCore import QEvent, QTimer
+from qtpy.QtWidgets import QWidget
+
+from napari_dpdeblur.viewer.shared.timers import later
+from napari_dpdeblur.viewer.shared.worker_panel import WorkerPanel
+
+
+class DockedWidget(QWidget):
+    """A widget that goes away with its dock.
+
+    napari keeps the content of a dock that is closed, without a parent and out of sight; a job or
+    a thread of it would go on for nobody. ``stop_all`` is called once, when that happens or when
+    ``close_down`` is called.
+    """
+
+    is_closed = False
+    _was_docked = False
+
+    def stop_all(self) -> None:
+        """End what runs and listen no more."""
+
+    def close_down(self) -> None:
+        """Stop everything; a second call does nothing."""
+        if not self.is_closed:
+            self.is_closed = True
+            self.stop_all()
+
+    def event(self, event: Any) -> bool:
+        """Qt: napari takes the widget of a closed dock out and forgets it."""
+        if event.type() == QEvent.Type.ParentChange:
+            if self.parent() is not None:
+                self._was_docked = True
+            elif self._was_docked:
+                self.close_down()
+                later(self._delete)
+        return super().event(event)
+
+    def _delete(self) -> None:
+        if self.parent() is None:
+            self.deleteLater()
+
+
+class JobControls(DockedWidget):
+    """Controls of a job in a process of its own; the job ends with them."""
+
+    panel: WorkerPanel
+
+    def stop_all(self) -> None:
+        """End the job."""
+        self.panel.worker.kill()
+
+    def settle_after(
+        self, signals: Iterable[Any], pause_ms: int, settle: Callable[[], None]
+    ) -> None:
+        """Call ``settle`` when none of the signals has come for a while."""
+        timer = QTimer(self)
+        timer.setSingleShot(True)
+        timer.setInterval(pause_ms)
+        timer.timeout.connect(settle)
+        for signal in signals:
+            signal.connect(lambda *_: timer.start())

@@ -1,0 +1,158 @@
+"""Buttons, progress bar and time left of a job; the same for a fit and a calibration."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from napari.utils.notifications import show_error, show_info, show_warning
+from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QProgressBar, QVBoxLayout, QWidget
+
+from napari_dpdeblur.jobs.messages import Job, Note, Progress
+from napari_dpdeblur.viewer.shared.controls import push_button, row_of, text_label
+from napari_dpdeblur.viewer.shared.worker import Worker
+
+BAR_STEPS = 1000
+MIN_TIME_S = 2.0  # before that, a time left would be a guess
+
+
+class Stopwatch:
+    """Time of work without pauses, and what is left of it, from a fraction that is done."""
+
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+        self._paused_at: float | None = None
+        self._first: tuple[float, float] | None = None
+
+    def pause(self) -> None:
+        """Stop counting."""
+        self._paused_at = time.monotonic()
+
+    def resume(self) -> None:
+        """Go on counting."""
+        if self._paused_at is not None:
+            self._begin += time.monotonic() - self._paused_at
+            self._paused_at = None
+
+    def elapsed_s(self) -> float:
+        """Seconds of work."""
+        return (self._paused_at or time.monotonic()) - self._begin
+
+    def remaining_s(self, fraction: float) -> float | None:
+        """Seconds that the rest will take; None while that cannot be said.
+
+        Counted from the first step, so that neither the start of the child nor a part that was
+        done in an earlier run counts as speed.
+        """
+        if fraction <= 0:
+            return None
+        if self._first is None:
+            self._first = self.elapsed_s(), fraction
+        since_s, done = self.elapsed_s() - self._first[0], fraction - self._first[1]
+        return since_s * (1 - fraction) / done if done > 0 and since_s > MIN_TIME_S else None
+
+
+def duration_text(seconds: float) -> str:
+    """Seconds, minutes or hours, for people."""
+    if seconds < 100:
+        return f"{max(round(seconds), 1)} s"
+    if seconds < 100 * 60:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+class WorkerPanel(QWidget):
+    """Runs jobs for a widget, shows how they go and tells what went wrong.
+
+    Whoever uses it connects to ``worker.progressed``, ``worker.finished`` and ``worker.cancelled``.
+    """
+
+    run_clicked = Signal()
+
+    def __init__(self, run_text: str, title: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._title = title
+        self.worker = Worker(self)
+        self.stopwatch = Stopwatch()
+        self.was_paused = False
+        self.run_button = push_button(run_text, "run", f"Start {title}", self.run_clicked.emit)
+        self.pause_button = push_button("Pause", "pause", f"Hold {title}", self._toggle_pause)
+        self.cancel_button = push_button("Cancel", "cancel", f"End {title} now", self.cancel)
+        self.bar = QProgressBar()
+        self.bar.setObjectName("progress")
+        self.bar.setRange(0, BAR_STEPS)
+        self.bar.setToolTip(f"How much of {title} is done")
+        self.status = text_label("status", "Stage, and time left")
+        self._lay_out()
+        self._connect()
+        self._enable(False)
+
+    def start(self, job: Job, prepare: Callable[[Any], Any] = lambda result: result) -> None:
+        """Begin a job; a second one is refused with a message."""
+        if self.worker.is_running:
+            show_warning(f"{job.title} is running already; wait for its end or cancel it first.")
+            return
+        self._title = job.title
+        self.stopwatch, self.was_paused = Stopwatch(), False
+        self.bar.setValue(0)
+        self.say(f"{job.title} is starting.")
+        self.worker.start(job, prepare)
+        self._enable(True)
+
+    def cancel(self) -> None:
+        """End the job; its last pictures stay."""
+        if self.worker.is_running:
+            self.say("Ending.")
+            self.worker.cancel()
+
+    def say(self, text: str) -> None:
+        """Show a line below the bar."""
+        self.status.setText(text)
+
+    def _lay_out(self) -> None:
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(row_of(self.run_button, self.pause_button, self.cancel_button))
+        layout.addWidget(self.bar)
+        layout.addWidget(self.status)
+
+    def _connect(self) -> None:
+        self.worker.progressed.connect(self._show)
+        self.worker.note.connect(self._tell)
+        self.worker.failed.connect(self._fail)
+        self.worker.ended.connect(lambda: self._enable(False))
+
+    def _enable(self, is_running: bool) -> None:
+        self.run_button.setEnabled(not is_running)
+        self.pause_button.setEnabled(is_running)
+        self.cancel_button.setEnabled(is_running)
+        self.pause_button.setText("Pause")
+
+    def _toggle_pause(self) -> None:
+        if self.worker.is_paused:
+            self.worker.resume()
+            self.stopwatch.resume()
+            self.say("Goes on.")
+        else:
+            self.worker.pause()
+            self.stopwatch.pause()
+            self.was_paused = True
+            self.say("Paused.")
+        self.pause_button.setText("Resume" if self.worker.is_paused else "Pause")
+
+    def _show(self, event: Progress) -> None:
+        self.bar.setValue(round(BAR_STEPS * event.fraction))
+        if self.worker.is_paused:
+            return
+        steps = f" {event.step} of {event.total}" if event.total > 1 else ""
+        left = self.stopwatch.remaining_s(event.fraction)
+        self.say(event.stage + steps + ("" if left is None else f", {duration_text(left)} left"))
+
+    def _tell(self, note: Note) -> None:
+        (show_warning if note.is_problem else show_info)(note.text)
+
+    def _fail(self, text: str) -> None:
+        self.say(text)
+        show_error(text)

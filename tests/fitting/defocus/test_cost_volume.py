@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import interpolate
+
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
+from napari_dpdeblur.fitting.defocus.cost_volume import Evidence, collect_evidence
+from napari_dpdeblur.fitting.defocus.local_estimate import Estimate, local_estimate, propagate
+from napari_dpdeblur.optics import KernelGrid, TiledBlur, TileLayout
+
+SCALES = torch.linspace(1.7, 0.05, 34)
+LAYOUT = TileLayout.regular(96, 128, 1, 2)
+
+
+@pytest.fixture(scope="module")
+def kernels() -> KernelGrid:
+    lens = synthetic_calibration(96, 128, 1, 2)
+    return KernelGrid.from_array(lens.kernels, 1, 2)
+
+
+def evidence_of(views: Tensor, kernels: KernelGrid, correct_bias: bool = True) -> Evidence:
+    steps = collect_evidence(views, kernels, LAYOUT, SCALES, (1.0, 1.0), correct_bias)
+    count = 0
+    while True:
+        try:
+            next(steps)
+            count += 1
+        except StopIteration as end:
+            assert count == len(SCALES)
+            evidence: Evidence = end.value
+            return evidence
+
+
+def blurred(kernels: KernelGrid, scale: float, noise: float = 0.0) -> Tensor:
+    """A textured plane at one defocus, seen by both views: (2, 1, 96, 128)."""
+    generator = torch.Generator().manual_seed(0)
+    texture = torch.zeros(1, 1, 96, 128)
+    for size in (1, 2, 4, 8, 16):  # structures of all sizes, as in most pictures
+        coarse = torch.rand(1, 1, 96 // size, 128 // size, generator=generator)
+        texture += interpolate(coarse, size=(96, 128), mode="bilinear") / 5
+    blur = TiledBlur([kernels.scaled(scale)], LAYOUT, blend_px=16)
+    return blur(texture)[0] + noise * torch.randn(2, 1, 96, 128, generator=generator)
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.7, 1.2])
+def test_the_cost_is_smallest_at_the_true_scale(kernels: KernelGrid, scale: float) -> None:
+    evidence = evidence_of(blurred(kernels, scale), kernels)
+    inner = evidence.cost[:, 16:-16, 16:-16]
+    best = evidence.scales[inner.mean((1, 2)).argmin()]
+    assert float(best) == pytest.approx(scale, abs=evidence.step)
+    centre = local_estimate(evidence).centre[16:-16, 16:-16]
+    assert float(centre.median()) == pytest.approx(scale, abs=0.05)
+
+
+def test_swapped_views_have_no_true_scale(kernels: KernelGrid) -> None:
+    views = blurred(kernels, 0.8)
+    right, wrong = (evidence_of(v, kernels).cost.amin(0).mean() for v in (views, views.flip(0)))
+    assert float(wrong) > 2 * float(right)
+
+
+def test_brightness_says_nothing_about_defocus(kernels: KernelGrid) -> None:
+    views = blurred(kernels, 0.7)
+    brighter = views.clone()
+    brighter[1] += 0.1
+    plain, shifted = (local_estimate(evidence_of(v, kernels)).centre for v in (views, brighter))
+    torch.testing.assert_close(plain[24:-24, 24:-24], shifted[24:-24, 24:-24], rtol=0, atol=0.02)
+
+
+def test_without_the_bias_correction_blur_of_noise_looks_different(kernels: KernelGrid) -> None:
+    noise = 0.05 * torch.randn(2, 1, 96, 128)
+    corrected, plain = (evidence_of(noise, kernels, choice).cost for choice in (True, False))
+    profile, biased = (cost.mean((1, 2)) / cost.mean() for cost in (corrected, plain))
+    assert float(profile.std()) < 0.5 * float(biased.std())
+
+
+def test_noise_lowers_the_confidence(kernels: KernelGrid) -> None:
+    clean, noisy = (
+        local_estimate(evidence_of(blurred(kernels, 0.8, noise), kernels)).confidence
+        for noise in (0.0, 0.01)
+    )
+    assert float(noisy.min()) >= 0
+    assert float(clean.max()) < 1
+    assert float(noisy[16:-16, 16:-16].mean()) < float(clean[16:-16, 16:-16].mean()) - 0.02
+
+
+def test_lines_along_the_disparity_say_little() -> None:
+    """Whatever their costs are, which errors of the kernels make as sharp as others."""
+    rows, cols = torch.meshgrid(torch.arange(48.0), torch.arange(64.0), indexing="ij")
+    cost = (SCALES - 0.8).square()[:, None, None].expand(-1, 48, 64) + 1e-3
+    upright, lying, slanted = (
+        local_estimate(Evidence(cost, SCALES, torch.sin(phase))).weight[8:-8, 8:-8]
+        for phase in (cols / 3, rows / 3, (rows + cols) / 4)
+    )
+    torch.testing.assert_close(upright, slanted)
+    assert float(lying.max()) < 1e-2 * float(upright.min())
+
+
+def test_estimates_spread_up_to_the_edges_of_the_picture() -> None:
+    guide = torch.zeros(24, 32)
+    guide[:, 16:] = 0.5
+    centre, weight = torch.zeros(24, 32), torch.zeros(24, 32)
+    centre[12, 4], weight[12, 4] = 1.2, 1e3
+    centre[12, 28], weight[12, 28] = 0.4, 1e3
+    values = torch.zeros(())
+    for values in propagate(Estimate(centre, weight), guide):
+        assert torch.isfinite(values).all()
+    torch.testing.assert_close(values[:, :16], torch.full((24, 16), 1.2), rtol=0, atol=0.05)
+    torch.testing.assert_close(values[:, 16:], torch.full((24, 16), 0.4), rtol=0, atol=0.05)
+
+
+def test_centred_kernels_keep_the_disparity(kernels: KernelGrid) -> None:
+    centred = kernels.centred()
+    offsets = torch.arange(kernels.size_px[1]) - kernels.size_px[1] // 2
+    for axis in (-1, -2):
+        centroids = (centred.kernels.sum(axis) * offsets).sum(-1)
+        torch.testing.assert_close(centroids.mean(1), torch.zeros(2), rtol=0, atol=0.02)
+    torch.testing.assert_close(centred.disparity_px(), kernels.disparity_px(), rtol=0, atol=0.05)

@@ -1,0 +1,557 @@
+from __future__ import annotations
+
+import dataclasses
+import gc
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from little_memory import LittleMemory
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
+from napari_dpdeblur.errors import CalibrationError, FitError, SettingsError
+from napari_dpdeblur.evaluation import defocus_scores, image_scores
+from napari_dpdeblur.fitting import (
+    FitCancelled,
+    FitControl,
+    FitEvent,
+    FitResult,
+    FitSettings,
+    fit,
+    run_fit,
+)
+from napari_dpdeblur.fitting.events import Clock
+from napari_dpdeblur.fitting.problem import pose_problem
+from napari_dpdeblur.fitting.run import SHARES
+
+PREVIEW_PX = 320
+STAGES = {preset: list(shares) for preset, shares in SHARES.items()}
+
+
+@pytest.fixture(scope="module")
+def known(simulated: Callable[..., Any]) -> Any:
+    """A scene large enough to judge a result by."""
+    return simulated(192, 256)
+
+
+@pytest.fixture(scope="module")
+def standard(known: Any) -> tuple[FitResult, list[FitEvent]]:
+    torch.set_num_threads(1)
+    events: list[FitEvent] = []
+    return run_fit(known.capture, known.calibration, on_event=events.append), events
+
+
+@pytest.fixture
+def tiny(simulated: Callable[..., Any]) -> Any:
+    """A scene for everything that does not depend on quality."""
+    return simulated(64, 96)
+
+
+def settings_of(preset: str, **values: Any) -> FitSettings:
+    """Settings of a short fit without filters."""
+    short = {"layers": 4, "steps": 4, "image_rounds": 2}
+    plain = {"guided_filter": False, "smooth_image": 0.0}
+    return FitSettings.of({"preset": preset} | short | plain | values)
+
+
+# what a fit finds
+
+
+@pytest.mark.parametrize("preset", ["standard", "preview"])
+def test_nothing_is_much_darker_or_brighter_than_what_was_captured(tiny: Any, preset: str) -> None:
+    raw = tiny.capture.raw.copy()
+    raw[..., 30:34, 40:44] = 50_000  # a highlight with sharp edges, which overshoots
+    capture = changed(tiny.capture, raw)
+    image = run_fit(capture, tiny.calibration, settings_of(preset)).all_in_focus
+    views = tiny.calibration.prepare(capture.with_square_pixels())
+    assert image.min() >= 0.7 * views.mean(0).min() > 0
+    assert image.max() <= views.max() * 1.001
+
+
+def test_the_image_is_sharper_than_the_capture(known: Any, standard: Any) -> None:
+    truth, (result, _) = known.scene.all_in_focus, standard
+    found, captured = (image_scores(a, truth) for a in (result.all_in_focus, result.captured))
+    assert found.psnr_db > captured.psnr_db + 0.5
+    assert found.ssim > captured.ssim + 0.05
+
+
+@pytest.mark.parametrize("preset", ["preview", "standard"])
+def test_the_map_tells_far_from_near(known: Any, preset: str) -> None:
+    result = run_fit(known.capture, known.calibration, settings_of(preset, layers=12))
+    truth = known.scene.defocus_map
+    everywhere = np.ones_like(truth)
+    found = defocus_scores(result.defocus_map, truth, everywhere)
+    constant = defocus_scores(everywhere, truth, everywhere)
+    assert found.aiwe1 < 0.6 * constant.aiwe1
+    assert np.corrcoef(result.defocus_map.ravel(), truth.ravel())[0, 1] > 0.6
+
+
+def test_the_map_is_better_where_it_is_confident(known: Any, standard: Any) -> None:
+    result = standard[0]
+    error = np.abs(result.defocus_map - known.scene.defocus_map)
+    low, high = np.quantile(result.confidence, [0.25, 0.75])
+    assert error[result.confidence > high].mean() < 0.6 * error[result.confidence < low].mean()
+
+
+def test_the_result_is_in_the_unit_of_the_capture(known: Any, standard: Any) -> None:
+    result, views = standard[0], known.capture.views
+    np.testing.assert_allclose(result.captured, views.mean(0), atol=1e-6)
+    assert result.all_in_focus.mean() == pytest.approx(views.mean(), rel=0.02)
+
+
+@pytest.mark.parametrize("preset", STAGES)
+def test_the_parts_of_a_result_belong_together(tiny: Any, preset: str) -> None:
+    result = run_fit(tiny.capture, tiny.calibration, settings_of(preset))
+    np.testing.assert_allclose(result.mpi.all_in_focus(), result.all_in_focus, atol=1e-5)
+    np.testing.assert_allclose(result.mpi.defocus_map(), result.defocus_map, atol=1e-5)
+    np.testing.assert_allclose(result.transmittance.sum(0), 1, atol=1e-5)
+    assert result.transmittance.min() >= 0
+    assert np.all(np.diff(result.defocus_scales) < 0)
+    assert 0 <= result.confidence.min() <= result.confidence.max() <= 1
+    images = (result.all_in_focus, result.captured)
+    maps = (result.defocus_map, result.confidence)
+    assert {image.shape for image in images} == {(1, 64, 96)}
+    assert {values.shape for values in maps} == {(64, 96)}
+    assert (result.mpi.color.shape, result.mpi.alpha.shape) == ((4, 1, 64, 96),) * 2
+    assert all(a.dtype == np.float32 and np.isfinite(a).all() for a in (*images, *maps))
+    assert result.all_in_focus.min() >= 0
+
+
+@pytest.mark.parametrize("preset", STAGES)
+def test_colour_is_kept(simulated: Callable[..., Any], preset: str) -> None:
+    scene = simulated(64, 96, channels=3)
+    result = run_fit(scene.capture, scene.calibration, settings_of(preset))
+    assert result.all_in_focus.shape == (3, 64, 96)
+    np.testing.assert_allclose(result.mpi.all_in_focus(), result.all_in_focus, atol=1e-5)
+    if preset != "paper":  # a few of its steps do not tell colours apart
+        means = scene.scene.all_in_focus.mean((1, 2))
+        np.testing.assert_allclose(result.all_in_focus.mean((1, 2)), means, rtol=0.1)
+
+
+def test_pixels_that_are_twice_as_high_as_wide(simulated: Callable[..., Any]) -> None:
+    scene = simulated(64, 96, pixel_aspect=2)
+    assert scene.capture.shape[-2:] == (32, 96)
+    result = run_fit(scene.capture, scene.calibration, settings_of("standard"))
+    assert result.all_in_focus.shape == (1, 64, 96)
+    # interpolated rows of layers do not compose to exactly the interpolated rows of the image
+    difference = np.abs(result.mpi.all_in_focus().numpy() - result.all_in_focus)
+    assert difference.mean() < 1e-3 * result.all_in_focus.mean()
+    truth = scene.scene.all_in_focus
+    assert image_scores(result.all_in_focus, truth).psnr_db > 12
+
+
+@pytest.mark.parametrize("preset", STAGES)
+def test_the_same_result_every_time(tiny: Any, preset: str) -> None:
+    first, second = (run_fit(tiny.capture, tiny.calibration, settings_of(preset)) for _ in range(2))
+    for name in ("all_in_focus", "defocus_map", "confidence"):
+        assert np.array_equal(getattr(first, name), getattr(second, name)), name
+    assert torch.equal(first.mpi.alpha, second.mpi.alpha)
+    assert first.loss_history == second.loss_history
+
+
+def test_provenance_tells_how_to_repeat_it(tiny: Any) -> None:
+    settings = settings_of("standard", layers=5)
+    result = run_fit(tiny.capture, tiny.calibration, settings)
+    provenance = result.provenance
+    assert FitSettings.of(provenance["settings"]) == settings
+    assert provenance["calibration"]["sha256"] == tiny.calibration.content_hash()
+    assert provenance["capture"]["name"] == "synthetic"
+    assert (provenance["device"], provenance["torch"]) == ("cpu", torch.__version__)
+    assert list(provenance["timings_s"]) == STAGES["standard"]
+    assert {"stage", "step", "data", "intensity"} <= set(result.loss_history[-1])
+
+
+def test_the_loss_falls(standard: Any) -> None:
+    data = [entry["data"] for entry in standard[0].loss_history if entry["stage"] == "image"]
+    assert data[-1] < data[0]
+
+
+# range of the defocus scales
+
+
+def test_the_automatic_range_holds_most_of_the_scene(known: Any, standard: Any) -> None:
+    scales, truth = standard[0].defocus_scales, known.scene.defocus_map
+    back, front = np.quantile(truth, [0.9, 0.1])
+    assert scales[-1] < front + 0.2
+    assert scales[0] > back - 0.2
+    np.testing.assert_allclose(np.diff(scales), np.diff(scales).mean(), rtol=1e-4)
+
+
+def test_given_scales_are_used(tiny: Any) -> None:
+    given = settings_of("preview", back_scale=1.5, front_scale=0.25)
+    result = run_fit(tiny.capture, tiny.calibration, given)
+    np.testing.assert_allclose(result.defocus_scales, np.linspace(1.5, 0.25, 4), rtol=1e-6)
+
+
+def test_one_given_scale_must_fit_the_other_that_was_found(tiny: Any) -> None:
+    with pytest.raises(FitError, match=r"front scale 3 is not smaller than the back scale .* both"):
+        run_fit(tiny.capture, tiny.calibration, settings_of("preview", front_scale=3.0))
+
+
+# options
+
+
+def test_a_crop_of_parts_of_several_tiles(known: Any, standard: Any) -> None:
+    # the two tiles of this lens meet at column 128
+    crop = (20, 70, 120, 140)
+    result = run_fit(known.capture, known.calibration, settings_of("preview"), crop=crop)
+    window = np.s_[..., 20:140, 70:210]
+    assert result.all_in_focus.shape == (1, 120, 140)
+    np.testing.assert_allclose(result.captured, standard[0].captured[window], atol=1e-6)
+    assert result.provenance["crop"] == [20, 70, 120, 140]
+    whole = standard[0].defocus_map[window]
+    assert np.corrcoef(result.defocus_map.ravel(), whole.ravel())[0, 1] > 0.6
+
+
+def test_the_guided_filter_follows_edges_of_the_image(tiny: Any) -> None:
+    plain, filtered = (
+        run_fit(tiny.capture, tiny.calibration, settings_of("preview", guided_filter=choice))
+        for choice in (False, True)
+    )
+    assert np.array_equal(plain.all_in_focus, filtered.all_in_focus)
+    difference = np.abs(plain.defocus_map - filtered.defocus_map)
+    assert 0 < difference.mean() < 0.2
+    np.testing.assert_allclose(filtered.defocus_map.mean(), plain.defocus_map.mean(), rtol=0.1)
+
+
+def test_smoothing_lowers_the_variation_of_the_image(tiny: Any) -> None:
+    plain, smooth = (
+        run_fit(tiny.capture, tiny.calibration, settings_of("preview", smooth_image=strength))
+        for strength in (0.0, 0.05)
+    )
+    rough, soft = (np.abs(np.diff(r.all_in_focus)).mean() for r in (plain, smooth))
+    assert soft < 0.95 * rough
+    assert smooth.all_in_focus.mean() == pytest.approx(plain.all_in_focus.mean(), rel=0.01)
+    assert np.array_equal(plain.defocus_map, smooth.defocus_map)
+
+
+def test_threads_are_limited_during_the_fit_only(tiny: Any) -> None:
+    torch.set_num_threads(2)
+    events = fit(tiny.capture, tiny.calibration, settings_of("preview", threads=1))
+    next(events)
+    assert torch.get_num_threads() == 1
+    events.close()
+    assert torch.get_num_threads() == 2
+
+
+# events
+
+
+@pytest.mark.parametrize("preset", STAGES)
+def test_events_tell_how_far_it_is(tiny: Any, preset: str) -> None:
+    events: list[FitEvent] = []
+    run_fit(tiny.capture, tiny.calibration, settings_of(preset), on_event=events.append)
+    fractions = [event.fraction for event in events]
+    assert all(before <= after for before, after in pairwise(fractions))
+    assert fractions[0] < 0.1
+    assert fractions[-1] == pytest.approx(1)
+    assert list(dict.fromkeys(event.stage for event in events)) == STAGES[preset]
+    for stage in STAGES[preset]:
+        steps = [(event.step, event.total) for event in events if event.stage == stage]
+        assert steps == [(i, len(steps)) for i in range(1, len(steps) + 1)]
+    assert all(before.elapsed_s <= after.elapsed_s for before, after in pairwise(events))
+    assert events[-1].remaining_s == pytest.approx(0, abs=0.1)
+    assert all(np.isfinite(list(event.losses.values())).all() for event in events)
+
+
+def test_previews_are_small_copies(simulated: Callable[..., Any]) -> None:
+    scene = simulated(64, 700)
+    events: list[FitEvent] = []
+    result = run_fit(
+        scene.capture, scene.calibration, settings_of("preview"), on_event=events.append
+    )
+    images = [event.all_in_focus for event in events if event.all_in_focus is not None]
+    maps = [event.defocus_map for event in events if event.defocus_map is not None]
+    assert images
+    assert maps
+    assert all(max(a.shape) <= PREVIEW_PX and np.isfinite(a).all() for a in (*images, *maps))
+    assert images[-1].mean() == pytest.approx(result.all_in_focus.mean(), rel=0.05)
+    assert maps[-1].mean() == pytest.approx(result.defocus_map.mean(), abs=0.1)
+
+
+# pause and cancel
+
+
+class Runner(threading.Thread):
+    """A fit in a thread of its own, as a window runs it."""
+
+    def __init__(self, scene: Any, settings: FitSettings) -> None:
+        super().__init__(daemon=True)
+        self.control = FitControl()
+        self.seen: list[FitEvent] = []
+        self.error: Exception | None = None
+        self.result: FitResult | None = None
+        self._arguments = (scene.capture, scene.calibration, settings)
+
+    def run(self) -> None:
+        try:
+            self.result = run_fit(*self._arguments, control=self.control, on_event=self.seen.append)
+        except FitError as error:
+            self.error = error
+
+    def wait_for(self, stage: str) -> None:
+        deadline = time.monotonic() + 60
+        while not (self.seen and self.seen[-1].stage == stage):
+            assert time.monotonic() < deadline, f"the fit did not get to {stage!r}"
+            time.sleep(0.005)
+
+
+@pytest.fixture
+def runner(known: Any, request: pytest.FixtureRequest) -> Iterator[Runner]:
+    values = {"layers": 12, "image_rounds": 50, "steps": 1000}
+    thread = Runner(known, settings_of(request.param, **values))
+    thread.start()
+    yield thread
+    thread.control.cancel()
+    thread.join(30)
+
+
+@pytest.mark.parametrize(
+    ("runner", "stage"), [("standard", "image"), ("paper", "optimise")], indirect=["runner"]
+)
+def test_cancelled_soon_from_another_thread(runner: Runner, stage: str) -> None:
+    runner.wait_for(stage)
+    start = time.monotonic()
+    runner.control.cancel()
+    runner.join(30)
+    # A second on a quiet machine (benchmarks/cancel.py); the suite also runs on busy ones.
+    assert time.monotonic() - start < 5
+    assert isinstance(runner.error, FitCancelled)
+    assert str(runner.error) == "The fit was cancelled."
+    assert runner.result is None
+
+
+@pytest.mark.parametrize("runner", ["standard"], indirect=True)
+def test_a_paused_fit_rests_and_goes_on(runner: Runner) -> None:
+    runner.wait_for("image")
+    runner.control.pause()
+    time.sleep(0.5)  # up to the next check
+    seen, worked = len(runner.seen), time.process_time()
+    time.sleep(0.5)
+    assert len(runner.seen) == seen
+    assert time.process_time() - worked < 0.25
+    runner.control.resume()
+    deadline = time.monotonic() + 30
+    while len(runner.seen) == seen:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("runner", ["standard"], indirect=True)
+def test_a_paused_fit_can_be_cancelled(runner: Runner) -> None:
+    runner.wait_for("image")
+    runner.control.pause()
+    runner.control.cancel()
+    runner.join(30)
+    assert isinstance(runner.error, FitCancelled)
+
+
+# what no fit can make sense of
+
+
+def changed(capture: Any, raw: np.ndarray) -> Any:
+    return dataclasses.replace(capture, raw=raw)
+
+
+def refusal(capture: Any, calibration: Any, settings: FitSettings, **options: Any) -> str:
+    with pytest.raises((FitError, CalibrationError, SettingsError)) as caught:
+        run_fit(capture, calibration, settings, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_a_constant_image(tiny: Any) -> None:
+    capture = changed(tiny.capture, np.full_like(tiny.capture.raw, 30_000))
+    message = refusal(capture, tiny.calibration, settings_of("preview"))
+    assert message == ("synthetic is a constant image; a fit needs something with texture to see.")
+
+
+def test_a_constant_image_under_a_lens_whose_views_darken_differently(tiny: Any) -> None:
+    slope = np.linspace(1.0, 0.5, tiny.calibration.frame_shape[1], dtype=np.float32)
+    vignetting = np.ones((2, *tiny.calibration.frame_shape), np.float32)
+    vignetting[1] *= slope
+    calibration = dataclasses.replace(tiny.calibration, vignetting=vignetting)
+    capture = changed(tiny.capture, np.full_like(tiny.capture.raw, 30_000))
+    assert "is a constant image" in refusal(capture, calibration, settings_of("preview"))
+
+
+def test_an_overexposed_image(tiny: Any) -> None:
+    raw = np.where(tiny.capture.raw > np.median(tiny.capture.raw), 65535, tiny.capture.raw)
+    message = refusal(
+        changed(tiny.capture, raw.astype(np.uint16)), tiny.calibration, settings_of("preview")
+    )
+    assert message.startswith("synthetic is overexposed: 50% of its pixels are saturated;")
+
+
+@pytest.mark.parametrize(("side", "name"), [(0, "left"), (1, "right")])
+def test_a_black_view(tiny: Any, side: int, name: str) -> None:
+    raw = tiny.capture.raw.copy()
+    raw[side] = 0
+    message = refusal(changed(tiny.capture, raw), tiny.calibration, settings_of("preview"))
+    assert message == (
+        f"The {name} view of synthetic is all black; check the file and its black level."
+    )
+
+
+@pytest.mark.parametrize("preset", STAGES)
+def test_swapped_views(known: Any, preset: str) -> None:
+    capture = changed(known.capture, known.capture.raw[::-1].copy())
+    message = refusal(capture, known.calibration, settings_of(preset))
+    assert message.startswith("The left and right view of synthetic look swapped:")
+    assert message.endswith("exchange the two files.")
+
+
+def test_a_calibration_of_another_size(tiny: Any) -> None:
+    other = synthetic_calibration(80, 96, 1, 1)
+    message = refusal(tiny.capture, other, settings_of("preview"))
+    assert "(64 x 96 px, landscape, pixel aspect 1) does not fit the calibration" in message
+
+
+@pytest.mark.parametrize("crop", [(0, 0, 65, 40), (-1, 0, 40, 40), (30, 60, 40, 40), (0, 0, 40, 0)])
+def test_a_crop_outside_the_field(tiny: Any, crop: Any) -> None:
+    message = refusal(tiny.capture, tiny.calibration, settings_of("preview"), crop=crop)
+    assert message.endswith("does not lie inside the calibrated field of 64 x 96 px.")
+
+
+def test_a_crop_that_is_too_small(tiny: Any) -> None:
+    message = refusal(tiny.capture, tiny.calibration, settings_of("preview"), crop=(0, 0, 40, 31))
+    assert message.startswith("synthetic has 40 x 31 px to fit; at least 32 px are needed")
+
+
+# when torch fails
+
+
+class FailingTransform(TorchDispatchMode):
+    """Raises instead of the n-th Fourier transform."""
+
+    def __init__(self, error: Exception, at: int = 20) -> None:
+        super().__init__()
+        self._error, self._left = error, at
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if "fft" in str(func):
+            self._left -= 1
+            if self._left <= 0:
+                raise self._error
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("preset", STAGES)
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+        MemoryError(),
+    ],
+    ids=["accelerator", "torch", "numpy"],
+)
+def test_out_of_memory(
+    tiny: Any, preset: str, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = held_at_release(monkeypatch)
+    with FailingTransform(error):
+        message = refusal(tiny.capture, tiny.calibration, settings_of(preset))
+    assert message == "The fit ran out of memory on cpu; fit a crop or use fewer layers."
+    assert released == [False]
+
+
+@pytest.mark.parametrize("preset", STAGES)
+def test_the_tensors_are_gone_when_memory_is_released(
+    tiny: Any, preset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = held_at_release(monkeypatch)
+    run_fit(tiny.capture, tiny.calibration, settings_of(preset))
+    assert released == [False]
+
+
+def held_at_release(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether the views of the problem were still held when memory was to be released."""
+    views: list[weakref.ref[torch.Tensor]] = []
+    held: list[bool] = []
+
+    def pose(*arguments: Any) -> Any:
+        problem = pose_problem(*arguments)
+        views.append(weakref.ref(problem.views))
+        return problem
+
+    def release(device: torch.device) -> None:
+        gc.collect()
+        held.extend(view() is not None for view in views)
+
+    monkeypatch.setattr("napari_dpdeblur.fitting.run.pose_problem", pose)
+    monkeypatch.setattr("napari_dpdeblur.fitting.run.release_memory", release)
+    return held
+
+
+@pytest.mark.parametrize("preset", STAGES)
+def test_little_memory_is_answered_by_fewer_tiles_at_a_time(tiny: Any, preset: str) -> None:
+    # what transforms the small kernels alone is not what memory runs out by
+    settings = settings_of(preset, centre_kernels=False, bias_correction=False)
+    lens = synthetic_calibration(64, 96, rows=2, cols=2)
+    expected = run_fit(tiny.capture, lens, settings)
+    with LittleMemory(windows=1) as memory:
+        result = run_fit(tiny.capture, lens, settings)
+    assert memory.failures
+    np.testing.assert_allclose(result.all_in_focus, expected.all_in_focus, atol=1e-4)
+    np.testing.assert_allclose(result.defocus_map, expected.defocus_map, atol=1e-3)
+
+
+def test_any_other_failure_of_torch_is_one_sentence(tiny: Any) -> None:
+    with FailingTransform(RuntimeError("MKL FFT error: bad descriptor\nC++ stack trace")):
+        message = refusal(tiny.capture, tiny.calibration, settings_of("preview"))
+    assert message == "The fit failed on cpu: MKL FFT error: bad descriptor"
+
+
+@pytest.mark.parametrize("threads", [None, 1, 3])
+def test_opencv_takes_as_many_threads_as_torch(
+    tiny: Any, threads: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, seen = cv2.getNumThreads(), []
+
+    def pose(*arguments: Any) -> Any:
+        seen.append((cv2.getNumThreads(), torch.get_num_threads()))
+        return pose_problem(*arguments)
+
+    monkeypatch.setattr("napari_dpdeblur.fitting.run.pose_problem", pose)
+    run_fit(tiny.capture, tiny.calibration, settings_of("preview", threads=threads))
+    assert seen == [(threads or torch.get_num_threads(),) * 2]
+    assert cv2.getNumThreads() == before
+
+
+class Time:
+    """A clock that a test moves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 0.0
+        monkeypatch.setattr("napari_dpdeblur.fitting.events.time.monotonic", lambda: self.now_s)
+
+
+def test_what_an_earlier_run_has_done_does_not_count_as_speed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moment = Time(monkeypatch)
+    clock = Clock({"steps": 1.0})
+    moment.now_s = 1.0
+    assert clock.event("steps", 50, 100).remaining_s is None
+    moment.now_s = 11.0
+    assert clock.event("steps", 60, 100).remaining_s == pytest.approx(40)
+
+
+def test_a_pause_is_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    moment = Time(monkeypatch)
+    waited = [0.0]
+    clock = Clock({"steps": 1.0}, lambda: waited[0])
+    clock.event("steps", 0, 100)
+    moment.now_s, waited[0] = 110.0, 100.0
+    event = clock.event("steps", 10, 100)
+    assert (event.elapsed_s, event.remaining_s) == (10, pytest.approx(90))

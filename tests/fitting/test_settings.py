@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from napari_dpdeblur.errors import SettingsError
+from napari_dpdeblur.fitting.presets import PRESETS
+from napari_dpdeblur.fitting.settings import MAX_SETTINGS_BYTES, FitSettings, Weights
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_yaml_round_trip(preset: str) -> None:
+    settings = FitSettings.of(
+        {"preset": preset, "front_scale": 0.2, "weights": {"entropy": 0}, "guided_filter": True}
+    )
+    assert FitSettings.from_yaml(settings.to_yaml()) == settings
+
+
+def test_what_is_missing_takes_its_default() -> None:
+    assert FitSettings.from_yaml("") == FitSettings()
+    assert FitSettings.from_yaml("weights: {data: 1}").weights == Weights(data=1)
+    assert (FitSettings().preset, FitSettings().layers) == ("standard", 12)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"layers": 0}, r"setting layers = 0 cannot be used: .*greater than or equal to 2"),
+        ({"layers": 1}, r"setting layers = 1 cannot be used"),
+        ({"layers": "many"}, r"setting layers = 'many' cannot be used: .*integer"),
+        ({"front_scale": float("nan")}, r"front_scale = nan cannot be used: .*finite"),
+        ({"back_scale": float("inf")}, r"back_scale = inf cannot be used"),
+        ({"back_scale": -1}, r"back_scale = -1 cannot be used: .*greater than 0"),
+        ({"weights": {"alpha": float("nan")}}, r"weights\.alpha = nan cannot be used"),
+        ({"weights": {"beta": 1}}, r"no setting named weights\.beta"),
+        ({"preset": "best"}, r"preset = 'best' cannot be used: .*'standard', 'preview' or 'paper'"),
+        ({"device": "tpu"}, r"device = 'tpu' cannot be used"),
+        ({"colour": 1}, r"no setting named colour; known settings are preset, layers, front_scale"),
+        ({"steps": 0}, r"steps = 0 cannot be used"),
+        (
+            {"front_scale": 1.2, "back_scale": 0.3},
+            r"settings cannot be used: the front scale \(1\.2\) must be smaller .*\(0\.3\)",
+        ),
+        ({"front_scale": 0.5, "back_scale": 0.5}, r"must be smaller than the back scale"),
+    ],
+)
+def test_values_that_make_no_sense(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SettingsError, match=sentence) as caught:
+        FitSettings.of(values)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_changed_copy_is_checked() -> None:
+    settings = FitSettings(layers=8)
+    other = settings.changed(weights={"data": 0}).changed(weights={"alpha": 1})
+    assert (other.weights.data, other.weights.alpha) == (0, 1)
+    assert settings.changed(layers=None, preset="paper") == FitSettings(layers=8, preset="paper")
+    with pytest.raises(SettingsError, match="layers = 100"):
+        settings.changed(layers=100)
+    with pytest.raises(ValidationError):
+        settings.layers = 5  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("text", ["a: [", "\tlayers: 3", "!!python/object:os.system {}"])
+def test_text_that_is_not_yaml(text: str) -> None:
+    with pytest.raises(SettingsError, match="not plain YAML; write `name: value` lines"):
+        FitSettings.from_yaml(text)
+
+
+@pytest.mark.parametrize("text", ["- layers", "12", "just words"])
+def test_yaml_that_is_not_a_list_of_names(text: str) -> None:
+    with pytest.raises(SettingsError, match="not a list of names"):
+        FitSettings.from_yaml(text)
+
+
+def test_read_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "settings.yaml"
+    path.write_text("layers: 7\n", encoding="utf-8")
+    assert FitSettings.read(path).layers == 7
+    with pytest.raises(SettingsError, match=r"missing\.yaml cannot be read: No such file"):
+        FitSettings.read(tmp_path / "missing.yaml")
+    path.write_bytes(b"\xff\xfe\x00 picture")
+    with pytest.raises(SettingsError, match="cannot be read: it is not text"):
+        FitSettings.read(path)
+    path.write_bytes(b"#" * (MAX_SETTINGS_BYTES + 1))
+    with pytest.raises(SettingsError, match="cannot be read: it is larger than 1 MB"):
+        FitSettings.read(path)
+
+
+def test_every_setting_is_described() -> None:
+    for model in (FitSettings, Weights):
+        for name, entry in model.model_fields.items():
+            assert entry.description, name
+            assert entry.description.endswith("."), name
+
+
+def test_settings_are_read_without_loading_torch() -> None:
+    code = (
+        "import sys; from napari_dpdeblur.fitting import FitSettings; FitSettings(); "
+        "raise SystemExit('torch' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,178 @@
+"""The Evaluate panel: layers in, numbers and an error map out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from napari_dpdeblur.results import RunRecord
+
+pytest.importorskip("napari")
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QApplication
+
+from napari_dpdeblur.evaluation import defocus_scores, image_scores
+from napari_dpdeblur.viewer.evaluate.scores import LABELS
+from napari_dpdeblur.viewer.evaluate.widget import EvaluateWidget
+from napari_dpdeblur.viewer.layers.add import put_layers
+from napari_dpdeblur.viewer.layers.convert import (
+    TRUE_DEFOCUS,
+    TRUE_IMAGE,
+    defocus_layer,
+    picture_layer,
+    run_layers,
+    run_placement,
+)
+
+HEIGHT, WIDTH = 96, 128
+PATIENCE_MS = 60_000  # for a machine that has other things to do
+
+
+@pytest.fixture(autouse=True)
+def _no_popups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors are read from the panel; napari would print them as well."""
+    monkeypatch.setattr("napari.utils.notifications.notification_manager.dispatch", lambda _: None)
+
+
+@pytest.fixture
+def widget(viewer_model: Any, qtbot: Any) -> Iterator[EvaluateWidget]:
+    widget = EvaluateWidget(viewer_model)
+    qtbot.addWidget(widget)
+    yield widget
+    widget.close_down()
+
+
+@pytest.fixture
+def scene(make_record: Callable[..., RunRecord]) -> tuple[list[Any], RunRecord, Any, Any]:
+    """Layers of a result with its truth, the record, and the true image and map."""
+    record = make_record()
+    random = np.random.default_rng(5)
+    image = record.all_in_focus + random.normal(0, 0.02, (1, HEIGHT, WIDTH)).astype(np.float32)
+    image = np.clip(image, 0, None)
+    defocus = np.clip(0.4 * record.defocus_map + 0.1, 0, 1)
+    defocus += random.normal(0, 0.01, defocus.shape).astype(np.float32)
+    defocus[:20] = 0  # not known
+    placed = run_placement(record.provenance)
+    truths = [
+        defocus_layer(defocus, "scene", placed, kind=TRUE_DEFOCUS),
+        picture_layer(image, "scene", TRUE_IMAGE, placed),
+    ]
+    return [*truths, *run_layers(record)], record, image, defocus
+
+
+def _numbers(widget: EvaluateWidget) -> dict[str, str]:
+    return {name: widget.table.item(row, 0).text() for row, name in enumerate(LABELS)}
+
+
+def _evaluate(widget: EvaluateWidget, qtbot: Any, result: str, truth: str) -> dict[str, str]:
+    widget.result.setCurrentText(result)
+    widget.truth.setCurrentText(truth)
+    qtbot.mouseClick(widget.run, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not widget.is_busy, timeout=PATIENCE_MS)
+    return _numbers(widget)
+
+
+def test_six_numbers_and_error_maps(
+    viewer_model: Any, widget: EvaluateWidget, scene: Any, qtbot: Any
+) -> None:
+    layers, record, image, defocus = scene
+    put_layers(viewer_model, layers)
+    assert widget.result.currentText() == "scene all-in-focus"
+    assert widget.truth.currentText() == "scene true all-in-focus"
+    shown = _evaluate(widget, qtbot, "scene all-in-focus", "scene true all-in-focus")
+    expected = image_scores(record.all_in_focus, image)
+    assert shown["psnr_db"] == f"{expected.psnr_db:.4f}"
+    assert shown["ssim"] == f"{expected.ssim:.4f}"
+    assert shown["mae"] == f"{expected.mae:.4f}"
+    assert shown["aiwe1"] == "-"
+    error = viewer_model.layers["scene all-in-focus error"]
+    assert error.data.shape == (HEIGHT, WIDTH)
+    inside = np.asarray(error.data)[8:-8, 8:-8]
+    assert inside.mean() == pytest.approx(expected.mae, rel=1e-4)
+
+    widget.result.setCurrentText("scene defocus map")
+    assert widget.truth.currentText() == "scene true defocus map"
+    shown = _evaluate(widget, qtbot, "scene defocus map", "scene true defocus map")
+    scores = defocus_scores(record.defocus_map, defocus, defocus > 0)
+    assert shown["aiwe1"] == f"{scores.aiwe1:.4f}"
+    assert shown["aiwe2"] == f"{scores.aiwe2:.4f}"
+    assert shown["one_minus_spearman"] == f"{scores.one_minus_spearman:.4f}"
+    assert shown["psnr_db"] == f"{expected.psnr_db:.4f}"  # of the same scene
+    error = viewer_model.layers["scene defocus map error"].data
+    assert np.isnan(error[:20]).all()
+    assert np.sqrt(np.nanmean(np.square(error))) == pytest.approx(scores.aiwe2, rel=1e-3)
+    widget.copy.click()
+    assert f"AIWE(1)\t{shown['aiwe1']}" in QApplication.clipboard().text()
+
+
+def test_layers_of_others(viewer_model: Any, widget: EvaluateWidget, qtbot: Any) -> None:
+    random = np.random.default_rng(1)
+    truth = random.integers(0, 65535, (60, 70, 3), dtype=np.uint16)
+    viewer_model.add_image(truth, rgb=True, name="truth")
+    viewer_model.add_image((truth / 65535).astype(np.float32), rgb=True, name="same")
+    shown = _evaluate(widget, qtbot, "same", "truth")
+    assert float(shown["psnr_db"]) > 80
+    assert float(shown["mae"]) < 1e-4
+    viewer_model.add_image(random.uniform(size=(60, 70)), name="grey")
+    _evaluate(widget, qtbot, "grey", "truth")
+    assert "has shape (1, 60, 70) but the ground truth (3, 60, 70)" in widget.message.text()
+    widget.mode.setCurrentText("Defocus maps")
+    _evaluate(widget, qtbot, "same", "truth")
+    assert "A colour picture cannot be compared as a defocus map" in widget.message.text()
+    assert widget.run.isEnabled()
+
+
+def test_truth_of_the_whole_frame(viewer_model: Any, widget: EvaluateWidget, qtbot: Any) -> None:
+    whole = np.random.default_rng(2).uniform(size=(80, 90)).astype(np.float32)
+    viewer_model.add_image(whole, name="frame")
+    viewer_model.add_image(whole[10:60, 20:80], translate=(10, 20), name="part")
+    assert float(_evaluate(widget, qtbot, "part", "frame")["mae"]) < 1e-3
+
+
+def test_what_is_wrong_is_said(viewer_model: Any, widget: EvaluateWidget, qtbot: Any) -> None:
+    assert "Two image layers are needed" in widget.message.text()
+    assert not widget.run.isEnabled()
+    viewer_model.add_image(np.ones((40, 40)), name="one")
+    viewer_model.add_image(np.full((40, 40), np.nan), name="empty")
+    viewer_model.add_image(np.ones((3, 40, 40)), name="stack")
+    widget.evaluate()
+    _evaluate(widget, qtbot, "one", "one")
+    assert "are one layer; choose two" in widget.message.text()
+    _evaluate(widget, qtbot, "stack", "one")
+    assert "The layer stack is no single picture" in widget.message.text()
+    _evaluate(widget, qtbot, "empty", "one")
+    assert "1600 pixels that are not finite numbers" in widget.message.text()
+    viewer_model.layers.clear()
+    assert "Two image layers are needed" in widget.message.text()
+    widget.evaluate()
+    assert not widget.is_busy
+
+
+def test_layer_deleted_while_comparing(
+    viewer_model: Any, widget: EvaluateWidget, scene: Any, qtbot: Any
+) -> None:
+    put_layers(viewer_model, scene[0])
+    widget.result.setCurrentText("scene defocus map")
+    widget.evaluate()
+    viewer_model.layers.clear()
+    qtbot.waitUntil(lambda: not widget.is_busy, timeout=PATIENCE_MS)
+    assert [layer.name for layer in viewer_model.layers] == ["scene defocus map error"]
+
+
+def test_in_a_window(viewer: Any, scene: Any, qtbot: Any) -> None:
+    put_layers(viewer, scene[0])
+    widget = EvaluateWidget(viewer)
+    viewer.window.add_dock_widget(widget, name="Evaluate", area="right")
+    viewer.window._qt_window.resize(1366, 740)
+    _evaluate(widget, qtbot, "scene defocus map", "scene true defocus map")
+    assert viewer.layers["scene defocus map error"].visible
+    assert widget.minimumSizeHint().width() <= 400
+    for control in (widget.result, widget.truth, widget.mode, widget.run, widget.copy):
+        assert control.toolTip()
+        assert control.objectName().startswith("evaluate_")
+        assert control.focusPolicy() != Qt.FocusPolicy.NoFocus
+    viewer.window.remove_dock_widget(widget)
+    viewer.layers.clear()  # nobody listens any more

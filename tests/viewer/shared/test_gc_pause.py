@@ -1,0 +1,50 @@
+"""Old objects are left out of collections only as long as somebody needs that."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from napari_dpdeblur.viewer.shared.gc_pause import need_short_collections
+
+
+class Thing:
+    """Something that can hold itself."""
+
+
+pytestmark = pytest.mark.usefixtures("nobody_froze")
+
+
+def test_old_garbage_waits_until_the_last_one_has_released():
+    thing = Thing()
+    thing.itself = thing
+    seen = weakref.ref(thing)
+    first, second = need_short_collections(), need_short_collections()
+    del thing
+    first()
+    first()
+    gc.collect()
+    assert seen() is not None
+    second()
+    assert gc.get_freeze_count() == 0
+    gc.collect()
+    assert seen() is None
+
+
+def test_new_garbage_is_collected_meanwhile():
+    release = need_short_collections()
+    thing = Thing()
+    thing.itself = thing
+    seen = weakref.ref(thing)
+    del thing
+    gc.collect()
+    assert seen() is None
+    release()
+
+
+def test_what_somebody_else_froze_stays_frozen():
+    gc.freeze()
+    need_short_collections()()
+    assert gc.get_freeze_count() > 0
