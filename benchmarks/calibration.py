@@ -157,14 +157,14 @@ def scene_scores(lens: Calibration, found: Calibration, seed: int = 0) -> dict[s
     """
     from napari_dpdeblur.datasets.synthetic.scene import Noise, render_capture, synthetic_scene
     from napari_dpdeblur.evaluation.metrics import defocus_scores, image_scores
-    from napari_dpdeblur.fitting.run import run_fit
+    from napari_dpdeblur.fitting.run import fit
 
     scene = synthetic_scene(lens.field.height, lens.field.width, seed)
     grid = lens.kernel_grid().centred()
     capture = render_capture(scene, grid, noise=Noise(1795.0, 3.3), seed=seed)
     scores: dict[str, list[float]] = {}
     for name, calibration in (("true", lens), ("found", found)):
-        result = run_fit(capture, dataclasses.replace(calibration, vignetting=None))
+        result = fit(capture, dataclasses.replace(calibration, vignetting=None))
         image = image_scores(result.all_in_focus, scene.all_in_focus)
         defocus = defocus_scores(
             result.defocus_map, scene.defocus_map, np.ones_like(scene.defocus_map)

@@ -16,15 +16,16 @@ import sys
 import time
 from collections.abc import Sequence
 
+from napari_dpdeblur.cancellation import Control
 from napari_dpdeblur.datasets.synthetic.simulation import Simulation, simulate
-from napari_dpdeblur.fitting import FitControl, FitSettings, fit
+from napari_dpdeblur.fitting import FitSettings, fit_events
 
 WARM_UP_SIZE = (96, 128)
 PAPER_STEPS = 3
 AT_MOST_S = 1.0
 
 
-class WatchedControl(FitControl):
+class WatchedControl(Control):
     """Keeps the longest time between two checks of each stage."""
 
     def __init__(self) -> None:
@@ -68,7 +69,7 @@ def longest_gaps(simulation: Simulation, preset: str) -> dict[str, float]:
     """Longest time in s between two checks, by the stage in which it began."""
     control = WatchedControl()
     settings = FitSettings.of({"preset": preset, "steps": PAPER_STEPS})
-    for event in fit(simulation.capture, simulation.calibration, settings, control=control):
+    for event in fit_events(simulation.capture, simulation.calibration, settings, control=control):
         control.stage = event.stage
     control.stage = "end"
     control.note()

@@ -23,11 +23,12 @@ from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.cli.arguments import crop_argument
 from napari_dpdeblur.evaluation.ground_truth import load_defocus
 from napari_dpdeblur.evaluation.metrics import defocus_scores
-from napari_dpdeblur.fitting import FitResult, FitSettings, fit, run_fit
+from napari_dpdeblur.fitting import FitSettings, fit, fit_events
 from napari_dpdeblur.fitting.paper.objective import Objective
 from napari_dpdeblur.fitting.paper.preset import loss_weights
 from napari_dpdeblur.fitting.problem import FitProblem, pose_problem
 from napari_dpdeblur.optics import TiledBlur, bias_correction
+from napari_dpdeblur.results import Result
 
 WINDOW = 100  # steps over which the objective is smoothed
 
@@ -36,7 +37,7 @@ def paper_run(capture, calibration, crop, steps: int):
     """Loss terms of the first steps of the published schedule, and the last small map."""
     history: list[dict[str, float]] = []
     defocus_map = None
-    events = fit(capture, calibration, FitSettings(preset="paper"), crop=crop)
+    events = fit_events(capture, calibration, FitSettings(preset="paper"), crop=crop)
     for event in events:
         if event.stage == "optimise":
             history.append(event.losses)
@@ -59,7 +60,7 @@ def map_scores(defocus_map, truth: Path | None, crop) -> str:
     return f"AIWE {scores.aiwe1:.4f} {scores.aiwe2:.4f} 1-|rho| {scores.one_minus_spearman:.4f}"
 
 
-def objective_of(result: FitResult, problem: FitProblem) -> dict[str, float]:
+def objective_of(result: Result, problem: FitProblem) -> dict[str, float]:
     """Terms of the published objective for a fit's layers."""
     brightest = float(problem.views.max())
     views = problem.views / brightest
@@ -98,7 +99,7 @@ def main() -> int:
     # centred kernels describe the same lens in the geometry that standard works in
     for centred in (False, True):
         settings = FitSettings(preset="standard", centre_kernels=centred)
-        result = run_fit(capture, calibration, settings, crop=arguments.crop)
+        result = fit(capture, calibration, settings, crop=arguments.crop)
         posed = problem
         if centred:
             posed = FitProblem(**{**vars(problem), "kernels": problem.kernels.centred()})

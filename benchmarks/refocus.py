@@ -28,7 +28,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import numpy as np
 
 from napari_dpdeblur.calibration import load_calibration
-from napari_dpdeblur.results import RunRecord, read_mpi, read_run
+from napari_dpdeblur.results import Result, read_mpi, read_run
 from napari_dpdeblur.results.refocus.aperture import (
     Aperture,
     calibrated_aperture,
@@ -88,7 +88,7 @@ def measure(run: Path, calibration: Path, frames: int) -> dict[str, dict[str, fl
     return figures
 
 
-def in_colour(record: RunRecord) -> RunRecord:
+def in_colour(record: Result) -> Result:
     """The same result with three channels."""
     return dataclasses.replace(
         record,
@@ -97,14 +97,14 @@ def in_colour(record: RunRecord) -> RunRecord:
     )
 
 
-def preview_size(record: RunRecord) -> tuple[int, int]:
+def preview_size(record: Result) -> tuple[int, int]:
     """Height and width of a preview that is not made smaller for speed."""
     height, width = record.defocus_map.shape
     reduction = preview_reduction((height, width))
     return -(-height // reduction), -(-width // reduction)
 
 
-def measure_window(record: RunRecord, calibration: Path, seconds: float = 8.0) -> dict[str, float]:
+def measure_window(record: Result, calibration: Path, seconds: float = 8.0) -> dict[str, float]:
     """Pictures per second on the canvas by size, and how long the window did not answer."""
     import napari
     from qtpy.QtCore import QElapsedTimer, QTimer

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from napari_dpdeblur.datasets.synthetic.scene import render_capture, synthetic_scene
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
-from napari_dpdeblur.fitting import Checkpoint, FitSettings, run_fit
+from napari_dpdeblur.fitting import Checkpoint, FitSettings, fit
 from napari_dpdeblur.fitting.checkpoint import FitState
 
 MAX_SHARE = 0.03
@@ -60,7 +60,7 @@ def cost_of(preset: str, size: tuple[int, int], scratch: Path) -> Cost:
     settings = FitSettings.of({"preset": preset, "device": "cpu", "steps": 20})
     checkpoint = CountingCheckpoint(scratch / f"{preset}.checkpoint")
     start = time.monotonic()
-    run_fit(capture, synthetic_calibration(*size), settings, checkpoint=checkpoint)
+    fit(capture, synthetic_calibration(*size), settings, checkpoint=checkpoint)
     elapsed_s = time.monotonic() - start
     size_mb = checkpoint.largest_bytes / 1e6
     return Cost(preset, checkpoint.saves, size_mb, checkpoint.spent_s, elapsed_s)

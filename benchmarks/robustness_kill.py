@@ -23,7 +23,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # forked children have no threads of OpenMP
 
 import robustness_scene as scenes
-from napari_dpdeblur.results import RunRecord, read_run
+from napari_dpdeblur.results import Result, read_run
 from robustness_scene import Scene
 
 MOST_TRIES = 2  # for each child that is to die
@@ -54,8 +54,8 @@ class Outcome(scenes.Outcome):
 class Reference:
     """The run that nobody killed: result, time, operations on the disk."""
 
-    record: RunRecord
-    earlier: RunRecord
+    record: Result
+    earlier: Result
     time_s: float
     events: int
 

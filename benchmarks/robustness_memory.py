@@ -44,15 +44,14 @@ class Growth:
 
 def repeated_fits(fits: int, size: tuple[int, int] = (192, 256)) -> Growth:
     """Fit a scene again and again, as a window or a script would."""
-    from napari_dpdeblur.fitting import run_fit
-    from napari_dpdeblur.results.fit_record import record_of
+    from napari_dpdeblur.fitting import fit
     from robustness_scene import small_scene
 
     scene = small_scene(size=size)
     process = psutil.Process()
     resident = []
     for _ in range(fits):
-        record_of(run_fit(scene.capture, scene.calibration, scene.settings))
+        fit(scene.capture, scene.calibration, scene.settings)
         resident.append(process.memory_info().rss / 1e6)
     return Growth(resident)
 

@@ -23,9 +23,8 @@ from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.datasets.synthetic.scene import render_capture, synthetic_scene
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.errors import DpDeblurError
-from napari_dpdeblur.fitting import Checkpoint, FitSettings, run_fit
-from napari_dpdeblur.results import RunRecord, read_run, write_run
-from napari_dpdeblur.results.fit_record import record_of
+from napari_dpdeblur.fitting import Checkpoint, FitSettings, fit
+from napari_dpdeblur.results import Result, read_run, write_run
 
 SIZE = (48, 64)
 PARTS = ("all_in_focus", "defocus_map", "confidence", "mpi_color", "mpi_alpha", "defocus_scales")
@@ -65,8 +64,8 @@ def small_scene(preset: str = "standard", size: tuple[int, int] = SIZE) -> Scene
 def fit_and_save(scene: Scene, folder: Path, overwrite: bool = False) -> None:
     """What the command `fit --resume` does."""
     checkpoint = Checkpoint(folder.with_name(f"{folder.name}.checkpoint"), resume=True)
-    result = run_fit(scene.capture, scene.calibration, scene.settings, checkpoint=checkpoint)
-    write_run(record_of(result), folder, overwrite)
+    result = fit(scene.capture, scene.calibration, scene.settings, checkpoint=checkpoint)
+    write_run(result, folder, overwrite)
     checkpoint.remove()
 
 
@@ -140,7 +139,7 @@ def count_events(below: Path, report: Path) -> None:
     sys.addaudithook(watch)
 
 
-def difference(first: RunRecord, second: RunRecord) -> float:
+def difference(first: Result, second: Result) -> float:
     """Largest difference between two results."""
     return max(
         float(np.abs(np.asarray(getattr(first, part)) - getattr(second, part)).max())
@@ -148,6 +147,6 @@ def difference(first: RunRecord, second: RunRecord) -> float:
     )
 
 
-def found_run(folder: Path) -> RunRecord | None:
+def found_run(folder: Path) -> Result | None:
     """The complete run in a folder, None when there is no folder; anything else raises."""
     return read_run(folder) if folder.exists() else None

@@ -16,7 +16,8 @@ from napari_dpdeblur.calibration.target.pattern import Target, save_target
 from napari_dpdeblur.capture.pgm import write_pgm_pair
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.fitting.settings import FitSettings
-from napari_dpdeblur.results import RunRecord, write_run
+from napari_dpdeblur.optics.mpi import MultiplaneImage
+from napari_dpdeblur.results import Result, write_run
 
 SIZE = (12, 16)
 CHECKPOINT_SIGNATURE = "signature"
@@ -118,13 +119,15 @@ def small_run(folder: Path) -> Path:
     def values(*shape: int) -> np.ndarray:
         return random.uniform(0, 1, shape).astype(np.float32)
 
-    record = RunRecord(
+    record = Result(
         all_in_focus=values(1, rows, cols),
         defocus_map=values(rows, cols),
         confidence=values(rows, cols),
-        mpi_color=values(layers, 1, rows, cols),
-        mpi_alpha=values(layers, 1, rows, cols),
-        defocus_scales=np.linspace(1.2, 0.1, layers),
+        mpi=MultiplaneImage(
+            values(layers, 1, rows, cols),
+            values(layers, 1, rows, cols),
+            np.linspace(1.2, 0.1, layers),
+        ),
         provenance={
             "settings": FitSettings().model_dump(),
             "capture": {"name": "scene", "sha256": ["ab", "cd"]},

@@ -21,9 +21,10 @@ import numpy as np
 import torch
 
 from napari_dpdeblur.datasets.synthetic.simulation import Simulation, simulate
-from napari_dpdeblur.fitting import FitResult, FitSettings, run_fit
+from napari_dpdeblur.fitting import FitSettings, fit
 from napari_dpdeblur.fitting.image.bands import bands_of
 from napari_dpdeblur.fitting.problem import pose_problem
+from napari_dpdeblur.results import Result
 
 CROP = (512, 672)
 MARGIN_PX = 64  # of the crop, where it misses light from outside
@@ -67,10 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def measured(known: Simulation) -> Seam:
     """Fit both and compare."""
     count, border, overlap = _first_border(known)
-    whole = run_fit(known.capture, known.calibration, FitSettings())
+    whole = fit(known.capture, known.calibration, FitSettings())
     height, width = CROP
     crop = (border - height // 2, (known.capture.shape[-1] - width) // 2, height, width)
-    alone = run_fit(known.capture, known.calibration, _same_range(whole), crop=crop)
+    alone = fit(known.capture, known.calibration, _same_range(whole), crop=crop)
     percent = 100 / float(whole.all_in_focus.mean())
     difference = percent * (_cut(whole.all_in_focus, crop) - alone.all_in_focus)[0]
     inner = difference[MARGIN_PX:-MARGIN_PX, MARGIN_PX:-MARGIN_PX]
@@ -96,7 +97,7 @@ def _first_border(known: Simulation) -> tuple[int, int, int]:
     return 2 + len(others), row, pitch * (first.last - second.first)
 
 
-def _same_range(whole: FitResult) -> FitSettings:
+def _same_range(whole: Result) -> FitSettings:
     scales = whole.mpi.defocus_scales
     return FitSettings(back_scale=float(scales[0]), front_scale=float(scales[-1]))
 

@@ -35,7 +35,7 @@ if not _has_display():
 def _qt_problem() -> str | None:
     """Why Qt cannot be used here; None when it can."""
     try:
-        from qtpy import QtWidgets  # noqa: F401
+        from qtpy import QtWidgets
     except ImportError as error:
         return f"Qt cannot be loaded: {error}"
     return None

@@ -62,7 +62,7 @@ def test_an_unknown_name_is_an_attribute_error():
 
 @pytest.mark.parametrize(
     "first",
-    ["", "import napari_dpdeblur.fitting.settings", "from napari_dpdeblur.fitting import run_fit"],
+    ["", "import napari_dpdeblur.fitting.settings", "from napari_dpdeblur.fitting import fit"],
 )
 def test_fit_is_a_function_whatever_was_imported_first(first):
     code = f"import inspect\n{first}\nimport napari_dpdeblur as d\nprint(inspect.isfunction(d.fit))"
@@ -201,7 +201,9 @@ def test_show_adds_the_views_of_a_fresh_result(display, qtbot, simulation, resul
 
 
 def test_show_says_what_to_do_without_a_display(result, monkeypatch):
-    monkeypatch.setattr(api, "no_window_reason", lambda: "there is no display")
+    monkeypatch.setattr(
+        "napari_dpdeblur.results.result.no_window_reason", lambda: "there is no display"
+    )
     with pytest.raises(ResultError) as caught:
         result.show()
     assert str(caught.value) == (

@@ -14,7 +14,7 @@ import torch
 from common import INK, LEFT, RIGHT, save, scene
 
 from napari_dpdeblur.datasets.synthetic.simulation import Simulation
-from napari_dpdeblur.fitting import FitSettings, fit
+from napari_dpdeblur.fitting import FitSettings, fit_events
 
 HEIGHT, WIDTH = 192, 256
 STEPS = 400
@@ -27,7 +27,7 @@ def progress(simulation: Simulation, settings: FitSettings) -> tuple[list[float]
     inner = (slice(BORDER_PX, -BORDER_PX), slice(BORDER_PX, -BORDER_PX))
     seconds, errors = [], []
     start = time.process_time()
-    steps = fit(simulation.capture, simulation.calibration, settings)
+    steps = fit_events(simulation.capture, simulation.calibration, settings)
     while True:
         try:
             event = next(steps)

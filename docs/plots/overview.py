@@ -6,7 +6,8 @@ import numpy as np
 from common import FOLDER, scene, toned
 from PIL import Image, ImageDraw, ImageFont
 
-from napari_dpdeblur.fitting import FitResult, run_fit
+from napari_dpdeblur.fitting import fit
+from napari_dpdeblur.results import Result
 from napari_dpdeblur.results.preview import defocus_colors, white_point
 
 SEED = 5  # a still life in which most things are seen
@@ -15,7 +16,7 @@ GAP_PX, HEADER_PX, COLORS = 10, 30, 160
 CHECK_PX, CHECK_GREYS = 12, (232, 255)
 
 
-def layer_picture(result: FitResult, white: float) -> np.ndarray:
+def layer_picture(result: Result, white: float) -> np.ndarray:
     """One layer over a chequered ground, which shows where it is transparent."""
     mpi = result.mpi
     alpha = np.asarray(mpi.alpha[SHOWN_LAYER, 0])[..., None]
@@ -28,7 +29,7 @@ def layer_picture(result: FitResult, white: float) -> np.ndarray:
 def panels() -> list[tuple[str, np.ndarray]]:
     """Titles and pictures (H, W, 3)."""
     simulation = scene(seed=SEED)
-    result = run_fit(simulation.capture, simulation.calibration)
+    result = fit(simulation.capture, simulation.calibration)
     views = simulation.calibration.prepare(simulation.capture)
     white = white_point(np.asarray(result.all_in_focus))
     defocus = np.asarray(result.defocus_map)

@@ -8,6 +8,13 @@ class DpDeblurError(Exception):
     """Base of everything that napari-dpdeblur raises on purpose."""
 
 
+class OperationCancelled(DpDeblurError):
+    """A computation was cancelled on request."""
+
+    def __init__(self) -> None:
+        super().__init__("The computation was cancelled.")
+
+
 class CaptureError(DpDeblurError):
     """A capture cannot be read, paired or merged."""
 

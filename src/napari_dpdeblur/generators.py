@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Generic, TypeVar
 
 Step = TypeVar("Step")
@@ -36,7 +36,14 @@ def translated(
     steps: Generator[Step, None, Result], translate: Callable[[Step], Other]
 ) -> Generator[Other, None, Result]:
     """The same computation, whose steps are told in other words."""
+    return (yield from expanded(steps, lambda step: (translate(step),)))
+
+
+def expanded(
+    steps: Generator[Step, None, Result], expand: Callable[[Step], Iterable[Other]]
+) -> Generator[Other, None, Result]:
+    """The same computation, each of whose steps becomes any number of others."""
     kept = _Kept(steps)
     for step in kept:
-        yield translate(step)
+        yield from expand(step)
     return kept.result

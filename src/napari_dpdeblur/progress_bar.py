@@ -1,49 +1,41 @@
-"""A fit with a bar of text: stage, memory that it needs, loss, time left."""
+"""A progress bar in the terminal."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from tqdm import tqdm
 
-from napari_dpdeblur.fitting.resources import memory_of
-from napari_dpdeblur.fitting.run import run_fit
-
-if TYPE_CHECKING:
-    from napari_dpdeblur.calibration import Calibration
-    from napari_dpdeblur.capture import DualPixelCapture
-    from napari_dpdeblur.fitting.checkpoint import Checkpoint
-    from napari_dpdeblur.fitting.events import FitEvent, FitResult
-    from napari_dpdeblur.fitting.problem import Crop
-    from napari_dpdeblur.fitting.settings import FitSettings
+from napari_dpdeblur.progress import StageProgress
 
 
-def fit_with_bar(
-    capture: DualPixelCapture,
-    calibration: Calibration,
-    settings: FitSettings,
-    *,
-    crop: Crop | None = None,
-    checkpoint: Checkpoint | None = None,
-    is_quiet: bool = False,
-) -> FitResult:
-    """Run a fit to its end; ``is_quiet`` leaves the bar out."""
-    need_gb = memory_of(capture, calibration, settings, crop) / 1e9
-    layout = f"{{desc:<24}}{{percentage:3.0f}}%|{{bar}}| {need_gb:.1f} GB {{elapsed}}{{postfix}}"
-    with tqdm(total=1.0, bar_format=layout, disable=is_quiet) as bar:
+@contextmanager
+def progress_bar(
+    is_quiet: bool = False, note: str = ""
+) -> Iterator[Callable[[StageProgress], None]]:
+    """Show a bar with stage, elapsed and remaining time; yields the function to update it.
 
-        def show(event: FitEvent) -> None:
-            bar.n = event.fraction
-            bar.set_description_str(f"{event.stage} {event.step}/{event.total}", refresh=False)
-            bar.set_postfix_str(_postfix(event))
+    ``note`` stands behind the bar; ``is_quiet`` shows nothing.
+    """
+    if is_quiet:
+        yield lambda progress: None
+        return
+    layout = f"{{desc:<24}}{{percentage:3.0f}}%|{{bar}}| {note} {{elapsed}}{{postfix}}"
+    with tqdm(total=1.0, bar_format=layout) as bar:
 
-        return run_fit(
-            capture, calibration, settings, on_event=show, crop=crop, checkpoint=checkpoint
-        )
+        def show(progress: StageProgress) -> None:
+            bar.n = progress.fraction
+            count = f"{progress.stage} {progress.step}/{progress.total}"
+            bar.set_description_str(count, refresh=False)
+            bar.set_postfix_str(_postfix(progress))
+
+        yield show
 
 
-def _postfix(event: FitEvent) -> str:
-    total = event.losses.get("total", sum(event.losses.values()))
-    losses = [f"loss {total:.3g}"] if event.losses else []
-    left = [] if event.remaining_s is None else [f"{event.remaining_s:.0f} s left"]
-    return " ".join(losses + left)
+def _postfix(progress: StageProgress) -> str:
+    losses: dict[str, float] = getattr(progress, "losses", {})
+    total = losses.get("total", sum(losses.values()))
+    shown = [f"loss {total:.3g}"] if losses else []
+    left = [] if progress.remaining_s is None else [f"{progress.remaining_s:.0f} s left"]
+    return " ".join(shown + left)

@@ -24,10 +24,9 @@ from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.capture import find_captures, open_capture
 from napari_dpdeblur.cli import main
 from napari_dpdeblur.errors import ResultError, SettingsError
-from napari_dpdeblur.fitting import run_fit
+from napari_dpdeblur.fitting import fit
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.results import write_run
-from napari_dpdeblur.results.fit_record import record_of
 
 SAME_FILES = ("all_in_focus.tif", "defocus_map.tif", "confidence.tif", "mpi.tif", "preview.png")
 
@@ -44,7 +43,7 @@ def single_fits(
     calibration = load_calibration(calibration_path)
     for files in find_captures(captures):
         capture = open_capture(*files)
-        write_run(record_of(run_fit(capture, calibration, settings)), folder / capture.name)
+        write_run(fit(capture, calibration, settings), folder / capture.name)
     return folder
 
 

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from napari_dpdeblur.calibration import Calibration, Field
-from napari_dpdeblur.calibration.events import STAGES, CalibrationCancelled, Clock
+from napari_dpdeblur.calibration.events import STAGES, CalibrationClock
 from napari_dpdeblur.calibration.run import calibrate, calibration_events
+from napari_dpdeblur.cancellation import Control, controlled
+from napari_dpdeblur.errors import OperationCancelled
+from napari_dpdeblur.generators import finish
 
 FIELD = Field(24, 32, 336, 416)
 
@@ -47,40 +50,42 @@ def test_the_discs_that_were_found_are_shown_early(small_captures, small_target,
 
 @pytest.mark.parametrize("after", [0, 1, 5])
 def test_a_run_is_cancelled_between_steps(after, small_captures, small_target, quick):
-    events = []
-    with pytest.raises(CalibrationCancelled, match="was cancelled; nothing was saved"):
-        calibrate(
-            small_captures,
-            small_target,
-            quick,
-            field=FIELD,
-            on_event=events.append,
-            is_cancelled=lambda: len(events) >= after,
-        )
+    control, events = Control(), []
+    steps = controlled(
+        calibration_events(small_captures, small_target, quick, field=FIELD), control
+    )
+    with pytest.raises(OperationCancelled):  # noqa: PT012
+        while True:
+            if len(events) == after:
+                control.cancel()
+            events.append(next(steps))
     assert len(events) == after
+
+
+class CountingControl(Control):
+    """Cancels itself at the tenth check after the pattern was rendered."""
+
+    def __init__(self, events):
+        super().__init__()
+        self.events, self.asked = events, 0
+
+    def check(self):
+        self.asked += bool(self.events) and self.events[-1].stage == "pattern"
+        if self.asked > 10:
+            self.cancel()
+        super().check()
 
 
 def test_a_run_is_cancelled_between_iterations(small_captures, small_target, small_settings):
     """After the pattern the run asks before every step of the solver, not only between tiles."""
-    events, asked = [], []
-
-    def is_cancelled():
-        asked.append(bool(events) and events[-1].stage == "pattern")
-        return sum(asked) > 10
-
-    with pytest.raises(CalibrationCancelled):
-        calibrate(
-            small_captures,
-            small_target,
-            small_settings,
-            field=FIELD,
-            on_event=events.append,
-            is_cancelled=is_cancelled,
-        )
+    events = []
+    steps = calibration_events(small_captures, small_target, small_settings, field=FIELD)
+    with pytest.raises(OperationCancelled):
+        finish(controlled(steps, CountingControl(events)), events.append)
     assert events[-1].stage == "pattern"
 
 
 def test_remaining_time_needs_a_beginning():
-    clock = Clock()
-    assert clock.event("merging", 0, 4, "").remaining_s is None
+    clock = CalibrationClock()
+    assert clock.event("merging", 1, 4, "").remaining_s is None
     assert clock.event("kernels", 1, 2, "").remaining_s is not None

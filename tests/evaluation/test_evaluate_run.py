@@ -14,7 +14,8 @@ from scipy.ndimage import gaussian_filter
 from napari_dpdeblur.cli.compare import evaluate
 from napari_dpdeblur.errors import EvaluationError, ResultError
 from napari_dpdeblur.evaluation.evaluate_run import evaluate_run, format_report
-from napari_dpdeblur.results import RunRecord, write_run
+from napari_dpdeblur.optics.mpi import MultiplaneImage
+from napari_dpdeblur.results import Result, write_run
 
 
 @pytest.fixture
@@ -35,13 +36,15 @@ def run(tmp_path: Path, truth: tuple[Path, Path]) -> Path:
     defocus = cv2.imread(str(truth[1]), cv2.IMREAD_UNCHANGED).astype(np.float32) / 255
     random = np.random.default_rng(1)
     noise = 0.01 * sharp.max() * random.standard_normal(sharp.shape).astype(np.float32)
-    record = RunRecord(
+    record = Result(
         all_in_focus=(sharp + noise)[None],
         defocus_map=1.2 - 0.9 * defocus,
         confidence=np.ones_like(sharp),
-        mpi_color=np.stack([sharp[None]] * 2),
-        mpi_alpha=np.ones((2, 1, 64, 80), np.float32),
-        defocus_scales=np.array([1.2, 0.3]),
+        mpi=MultiplaneImage(
+            np.stack([sharp[None]] * 2),
+            np.ones((2, 1, 64, 80), np.float32),
+            np.array([1.2, 0.3]),
+        ),
     )
     return write_run(record, tmp_path / "run")
 

@@ -12,10 +12,11 @@ import pytest
 import torch
 
 from napari_dpdeblur.errors import FitError
-from napari_dpdeblur.fitting import Checkpoint, FitEvent, FitResult, FitSettings, fit, run_fit
+from napari_dpdeblur.fitting import Checkpoint, FitEvent, FitSettings, fit, fit_events
 from napari_dpdeblur.fitting.checkpoint import FitState
 from napari_dpdeblur.fitting.paper import preset as preset_module
 from napari_dpdeblur.fitting.result import signature
+from napari_dpdeblur.results import Result
 
 CPU = torch.device("cpu")
 
@@ -38,15 +39,15 @@ def settings_of(preset: str) -> FitSettings:
 
 def interrupted(scene: Any, settings: FitSettings, path: Path, last_stage: str, steps: int) -> None:
     """Run a fit up to a step of a stage, then drop it."""
-    events = fit(scene.capture, scene.calibration, settings, checkpoint=Checkpoint(path))
+    events = fit_events(scene.capture, scene.calibration, settings, checkpoint=Checkpoint(path))
     for event in events:
         if (event.stage, event.step) == (last_stage, steps):
             break
     events.close()
 
 
-def assert_same(first: FitResult, second: FitResult) -> None:
-    for name in ("all_in_focus", "defocus_map", "confidence", "transmittance"):
+def assert_same(first: Result, second: Result) -> None:
+    for name in ("all_in_focus", "defocus_map", "confidence", "mpi_alpha"):
         np.testing.assert_allclose(
             getattr(first, name), getattr(second, name), rtol=0, atol=1e-5, err_msg=name
         )
@@ -67,15 +68,15 @@ def test_resumed_as_if_never_interrupted(
     scene: Any, tmp_path: Path, preset: str, stage: str, step: int
 ) -> None:
     path, settings = tmp_path / "state", settings_of(preset)
-    whole = run_fit(scene.capture, scene.calibration, settings)
+    whole = fit(scene.capture, scene.calibration, settings)
     interrupted(scene, settings, path, stage, step)
     events: list[FitEvent] = []
-    resumed = run_fit(
+    resumed = fit(
         scene.capture,
         scene.calibration,
         settings,
         checkpoint=Checkpoint(path, resume=True),
-        on_event=events.append,
+        progress=events.append,
     )
     assert_same(resumed, whole)
     assert events[0].stage == stage, "finished stages are not repeated"
@@ -86,7 +87,7 @@ def test_resumed_as_if_never_interrupted(
 def test_an_old_state_is_only_used_when_asked(scene: Any, tmp_path: Path) -> None:
     path, settings = tmp_path / "state", settings_of("preview")
     interrupted(scene, settings, path, "image", 2)
-    events = fit(scene.capture, scene.calibration, settings, checkpoint=Checkpoint(path))
+    events = fit_events(scene.capture, scene.calibration, settings, checkpoint=Checkpoint(path))
     assert next(events).stage == "evidence"
     events.close()
 
@@ -95,7 +96,7 @@ def test_device_and_threads_may_change(scene: Any, tmp_path: Path) -> None:
     path, settings = tmp_path / "state", settings_of("preview")
     interrupted(scene, settings, path, "image", 2)
     elsewhere = settings.changed(device="cpu", threads=2)
-    events = fit(
+    events = fit_events(
         scene.capture, scene.calibration, elsewhere, checkpoint=Checkpoint(path, resume=True)
     )
     assert next(events).stage == "image"
@@ -116,7 +117,7 @@ def test_the_state_of_another_fit_is_refused(scene: Any, tmp_path: Path, what: s
     else:
         capture = replace(capture, black=capture.black + 1)
     with pytest.raises(FitError, match=r"state belongs to another capture.*delete it to start"):
-        run_fit(capture, calibration, settings, crop=crop, checkpoint=Checkpoint(path, resume=True))
+        fit(capture, calibration, settings, crop=crop, checkpoint=Checkpoint(path, resume=True))
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "text", "no header", "no history", "objects"])
@@ -133,7 +134,7 @@ def test_a_damaged_file_is_refused(scene: Any, tmp_path: Path, damage: str) -> N
         with path.open("wb") as file:
             np.savez(file, **arrays)
     with pytest.raises(FitError, match=r"checkpoint .*state is damaged; delete it to start again"):
-        run_fit(
+        fit(
             scene.capture,
             scene.calibration,
             settings,
@@ -172,7 +173,7 @@ def test_a_folder_that_cannot_be_written(scene: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     path = tmp_path / "file" / "state"
     with pytest.raises(FitError, match=r"state cannot be written: (File exists|Not a directory)"):
-        run_fit(
+        fit(
             scene.capture,
             scene.calibration,
             settings_of("preview"),

@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 from napari_dpdeblur.errors import SettingsError
-from napari_dpdeblur.fitting import Checkpoint, FitSettings, device, run_fit
+from napari_dpdeblur.fitting import Checkpoint, FitSettings, device, fit
 from napari_dpdeblur.fitting import run as run_module
 from napari_dpdeblur.fitting.device import available_devices, resolve_device
 from napari_dpdeblur.fitting.paper import preset as preset_module
@@ -125,7 +125,7 @@ def settings_of(preset: str, **values: Any) -> FitSettings:
 
 
 def assert_same(there: Any, here: Any) -> None:
-    for name in ("all_in_focus", "defocus_map", "confidence", "transmittance"):
+    for name in ("all_in_focus", "defocus_map", "confidence", "mpi_alpha"):
         np.testing.assert_allclose(
             getattr(there, name), getattr(here, name), atol=1e-4, err_msg=name
         )
@@ -143,10 +143,10 @@ def test_nothing_of_a_fit_stays_on_the_cpu(
 ) -> None:
     scene = simulated(48, 64, **options)
     settings = settings_of(preset, guided_filter=True, smooth_image=0.05)
-    expected = run_fit(scene.capture, scene.calibration, settings)
+    expected = fit(scene.capture, scene.calibration, settings)
     monkeypatch.setattr(run_module, "resolve_device", lambda name: ELSEWHERE)
     with pretended_device() as elsewhere:
-        result = run_fit(scene.capture, scene.calibration, settings)
+        result = fit(scene.capture, scene.calibration, settings)
     assert elsewhere.operations > 500
     assert result.provenance["device"] == ELSEWHERE.type
     assert not isinstance(result.mpi.color, RemoteTensor), "results are brought home"
@@ -160,10 +160,10 @@ def test_resumed_on_another_device(
     monkeypatch.setattr(preset_module, "SAVE_EVERY", 1)
     scene, settings = simulated(48, 64), settings_of(preset)
     path = tmp_path / "state"
-    expected = run_fit(scene.capture, scene.calibration, settings, checkpoint=Checkpoint(path))
+    expected = fit(scene.capture, scene.calibration, settings, checkpoint=Checkpoint(path))
     monkeypatch.setattr(run_module, "resolve_device", lambda name: ELSEWHERE)
     with pretended_device():
-        result = run_fit(
+        result = fit(
             scene.capture,
             scene.calibration,
             settings,

@@ -70,24 +70,24 @@ def test_the_limit_of_a_batch_job_counts(tmp_path: Path) -> None:
 
 
 def test_a_fit_that_does_not_fit_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    from napari_dpdeblur.fitting import fit
+    from napari_dpdeblur.fitting import fit_events
     from robustness_scene import small_scene
 
     scene = small_scene()
     monkeypatch.setattr(resources, "available_memory", lambda: 100_000_000)
     with pytest.raises(FitError, match=r"needs about 0\.6 GB of memory, but only 0\.1 GB are free"):
-        next(fit(scene.capture, scene.calibration, scene.settings))
+        next(fit_events(scene.capture, scene.calibration, scene.settings))
 
 
 THREADS_PROGRAM = """
 import torch
-from napari_dpdeblur.fitting import fit
+from napari_dpdeblur.fitting import fit_events
 from robustness_scene import small_scene
 
 scene = small_scene("preview")
 for threads in (None, 1):
     settings = scene.settings.model_copy(update={"threads": threads})
-    events = fit(scene.capture, scene.calibration, settings)
+    events = fit_events(scene.capture, scene.calibration, settings)
     next(events)
     during = torch.get_num_threads()
     events.close()

@@ -16,7 +16,8 @@ from qtpy.QtCore import QTimer
 
 from napari_dpdeblur.datasets.synthetic.scene import render_capture, synthetic_scene
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
-from napari_dpdeblur.results import RunRecord
+from napari_dpdeblur.optics.mpi import MultiplaneImage
+from napari_dpdeblur.results import Result
 from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
 from napari_dpdeblur.viewer.layers.convert import capture_layers, run_layers
@@ -59,7 +60,7 @@ def during_refocusing(viewer: Any) -> Callable[[], int | None]:
     return ready
 
 
-def large_record() -> RunRecord:
+def large_record() -> Result:
     """A result that takes a while to render."""
     random = np.random.default_rng(0)
     layers = 8
@@ -69,13 +70,15 @@ def large_record() -> RunRecord:
 
     alpha = values(layers, 1, *LARGE)
     alpha[0] = 1.0
-    return RunRecord(
+    return Result(
         all_in_focus=values(3, *LARGE),
         defocus_map=values(*LARGE),
         confidence=values(*LARGE),
-        mpi_color=values(layers, 3, *LARGE),
-        mpi_alpha=alpha,
-        defocus_scales=np.linspace(1.4, 0.1, layers),
+        mpi=MultiplaneImage(
+            values(layers, 3, *LARGE),
+            alpha,
+            np.linspace(1.4, 0.1, layers),
+        ),
         provenance={"capture": {"name": "scene"}},
     )
 

@@ -10,12 +10,13 @@ from typing import Any
 import psutil
 import pytest
 
-from napari_dpdeblur.fitting.control import FitControl
+from napari_dpdeblur.cancellation import Control, controlled
+from napari_dpdeblur.generators import finish
 from napari_dpdeblur.jobs.messages import ENDS, Job, Message
 from napari_dpdeblur.jobs.process import JobProcess
 
 PATIENCE_S = 240  # on a machine with much else to do
-JobFunction = Callable[[Any, FitControl], Generator[Message, None, Any]]
+JobFunction = Callable[[Any], Generator[Message, None, Any]]
 
 
 @pytest.fixture(autouse=True)
@@ -58,14 +59,10 @@ def here() -> Callable[..., tuple[list[Message], Any]]:
     For what a job does; what the process around it does is tested with ``start``.
     """
 
-    def run(function: JobFunction, request: Any, control: FitControl | None = None):
+    def run(function: JobFunction, request: Any, control: Control | None = None):
         messages: list[Message] = []
-        steps = function(request, control or FitControl())
-        while True:
-            try:
-                messages.append(next(steps))
-            except StopIteration as end:
-                return messages, end.value
+        steps = controlled(function(request), control or Control())
+        return messages, finish(steps, messages.append)
 
     return run
 

@@ -11,12 +11,12 @@ import pytest
 from napari_dpdeblur.calibration import save_calibration
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
 from napari_dpdeblur.calibration.target.pattern import Target, load_target
+from napari_dpdeblur.cancellation import Control
 from napari_dpdeblur.datasets.synthetic.calibration_captures import simulate_shoot, write_shoot
 from napari_dpdeblur.datasets.synthetic.lens import synthetic_kernels
 from napari_dpdeblur.datasets.synthetic.screen_pose import Pose
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
-from napari_dpdeblur.errors import CalibrationError
-from napari_dpdeblur.fitting.control import FitCancelled, FitControl
+from napari_dpdeblur.errors import CalibrationError, OperationCancelled
 from napari_dpdeblur.jobs import calibration_job, device_job
 from napari_dpdeblur.jobs.calibration_job import CalibrationRequest
 
@@ -74,9 +74,9 @@ def test_what_is_missing_is_told(here, request_of, shoot):
 
 
 def test_cancelled(here, request_of):
-    control = FitControl()
+    control = Control()
     control.cancel()
-    with pytest.raises(FitCancelled):
+    with pytest.raises(OperationCancelled):
         here(calibration_job.make, request_of(), control)
 
 

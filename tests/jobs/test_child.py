@@ -7,18 +7,18 @@ import io
 import example_jobs
 import pytest
 
+from napari_dpdeblur.cancellation import Control
 from napari_dpdeblur.errors import CalibrationError
-from napari_dpdeblur.fitting.control import FitControl
 from napari_dpdeblur.jobs import child
 from napari_dpdeblur.jobs.channel import receive
 from napari_dpdeblur.jobs.messages import Cancelled, Failed, Finished, Job, Note, Progress
 
 
-def done(name: str, request: object = None, control: FitControl | None = None):
+def done(name: str, request: object = None, control: Control | None = None):
     """The end of a job, and what it sent before."""
     stream = io.BytesIO()
     job = Job(f"{example_jobs.__name__}:{name}", request, "The fit")
-    end = child._done(job, control or FitControl(), stream)
+    end = child._done(job, control or Control(), stream)
     stream.seek(0)
     sent = []
     while stream.tell() < len(stream.getvalue()):
@@ -34,7 +34,7 @@ def test_a_job_that_finishes():
 
 
 def test_a_cancelled_job():
-    control = FitControl()
+    control = Control()
     control.cancel()
     assert done("step_for_ever", None, control) == (Cancelled(), [])
 
@@ -61,4 +61,4 @@ def test_a_parent_that_is_gone_ends_the_job():
             raise BrokenPipeError
 
     with pytest.raises(child._NobodyListens):
-        child._done(Job("example_jobs:count", 1, "The fit"), FitControl(), Closed())
+        child._done(Job("example_jobs:count", 1, "The fit"), Control(), Closed())

@@ -7,14 +7,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from napari_dpdeblur.results import RunRecord
+from napari_dpdeblur.optics.mpi import MultiplaneImage
+from napari_dpdeblur.results import Result
 
-MakeRecord = Callable[..., RunRecord]
+MakeRecord = Callable[..., Result]
 
 
 def _make_record(
     channels: int = 1, layers: int = 3, height: int = 20, width: int = 30, brightness: float = 0.5
-) -> RunRecord:
+) -> Result:
     random = np.random.default_rng(0)
 
     def values(*shape: int) -> np.ndarray:
@@ -22,13 +23,15 @@ def _make_record(
 
     alpha = values(layers, 1, height, width)
     alpha[0] = 1.0
-    return RunRecord(
+    return Result(
         all_in_focus=brightness * values(channels, height, width),
         defocus_map=1.5 * values(height, width),
         confidence=values(height, width),
-        mpi_color=brightness * values(layers, channels, height, width),
-        mpi_alpha=alpha,
-        defocus_scales=np.linspace(1.4, 0.1, layers),
+        mpi=MultiplaneImage(
+            brightness * values(layers, channels, height, width),
+            alpha,
+            np.linspace(1.4, 0.1, layers),
+        ),
         provenance={
             "settings": {"layers": layers, "preset": "standard"},
             "capture": {"name": "scene", "unit": "(raw - black) / white", "sha256": ["ab", "cd"]},

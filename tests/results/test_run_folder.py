@@ -13,11 +13,11 @@ import pytest
 import tifffile
 
 from napari_dpdeblur.errors import ResultError
-from napari_dpdeblur.results import RunRecord, check_run_folder, read_run, write_run
+from napari_dpdeblur.results import Result, check_run_folder, read_run, write_run
 from napari_dpdeblur.results.atomic_folder import atomic_folder
 from napari_dpdeblur.results.run_folder import RUN_FILES
 
-MakeRecord = Callable[..., RunRecord]
+MakeRecord = Callable[..., Result]
 
 
 def entries(folder: Path) -> list[str]:

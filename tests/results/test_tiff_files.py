@@ -11,13 +11,13 @@ import pytest
 import tifffile
 
 from napari_dpdeblur.errors import ResultError
-from napari_dpdeblur.results import RunRecord, read_image, read_mpi
+from napari_dpdeblur.results import Result, read_image, read_mpi
 from napari_dpdeblur.results.tiff_files import write_image, write_mpi
 
-MakeRecord = Callable[..., RunRecord]
+MakeRecord = Callable[..., Result]
 
 
-def write_record(path: Path, record: RunRecord) -> Path:
+def write_record(path: Path, record: Result) -> Path:
     write_mpi(path, record.mpi_color, record.mpi_alpha, record.defocus_scales)
     return path
 

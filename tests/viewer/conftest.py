@@ -13,7 +13,8 @@ import pytest
 from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
-from napari_dpdeblur.results import RunRecord
+from napari_dpdeblur.optics.mpi import MultiplaneImage
+from napari_dpdeblur.results import Result
 from napari_dpdeblur.viewer.shared import gc_pause
 
 SIZE = (96, 128)
@@ -96,12 +97,10 @@ def _grid() -> Any:
 
 
 @pytest.fixture
-def make_record(
-    calibration: Calibration, scene_capture: DualPixelCapture
-) -> Callable[..., RunRecord]:
+def make_record(calibration: Calibration, scene_capture: DualPixelCapture) -> Callable[..., Result]:
     """A result of random numbers with the provenance of `scene_capture`."""
 
-    def make(channels: int = 1, layers: int = 4, crop: list[int] | None = None) -> RunRecord:
+    def make(channels: int = 1, layers: int = 4, crop: list[int] | None = None) -> Result:
         height, width = crop[2:] if crop else SIZE
         random = np.random.default_rng(layers)
 
@@ -110,13 +109,15 @@ def make_record(
 
         alpha = values(layers, 1, height, width)
         alpha[0] = 1.0
-        return RunRecord(
+        return Result(
             all_in_focus=0.5 * values(channels, height, width),
             defocus_map=0.1 + 1.3 * values(height, width),
             confidence=values(height, width),
-            mpi_color=0.5 * values(layers, channels, height, width),
-            mpi_alpha=alpha,
-            defocus_scales=np.linspace(1.4, 0.1, layers),
+            mpi=MultiplaneImage(
+                0.5 * values(layers, channels, height, width),
+                alpha,
+                np.linspace(1.4, 0.1, layers),
+            ),
             provenance={
                 "settings": {"layers": layers, "preset": "standard"},
                 "capture": scene_capture.describe(),

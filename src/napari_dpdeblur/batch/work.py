@@ -7,15 +7,18 @@ import time
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from napari_dpdeblur.batch.plan import CHECKPOINTS, KEY, Conditions
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import DualPixelCapture, open_capture
 from napari_dpdeblur.errors import CalibrationError, CaptureError, DpDeblurError, FitError
 from napari_dpdeblur.fitting.settings import FitSettings
-from napari_dpdeblur.results import check_run_folder, write_run
+from napari_dpdeblur.results import Result, check_run_folder, write_run
 from napari_dpdeblur.results.provenance import read_provenance
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.fitting import Checkpoint
 
 # A fit fills a device, and torch uses the threads of a processor by itself.
 _ONE_CAPTURE_AT_A_TIME = threading.Lock()
@@ -66,13 +69,12 @@ def _fit(task: Task) -> None:
     capture = _capture(task)
 
     from napari_dpdeblur.fitting import Checkpoint
-    from napari_dpdeblur.results.fit_record import record_of
 
     checkpoint = Checkpoint(Path(task.output) / CHECKPOINTS / f"{task.key}.checkpoint", resume=True)
-    record = record_of(_result(capture, calibration, settings, checkpoint))
-    record = replace(record, provenance={KEY: task.key, **record.provenance})
+    result = _result(capture, calibration, settings, checkpoint)
+    result = replace(result, provenance={KEY: task.key, **result.provenance})
     try:
-        write_run(record, folder)
+        write_run(result, folder)
     except DpDeblurError:
         # another worker, taken for dead, may have come before us
         if not _is_finished(folder, task.key):
@@ -81,19 +83,22 @@ def _fit(task: Task) -> None:
 
 
 def _result(
-    capture: DualPixelCapture, calibration: Calibration, settings: FitSettings, checkpoint: Any
-) -> Any:
+    capture: DualPixelCapture,
+    calibration: Calibration,
+    settings: FitSettings,
+    checkpoint: Checkpoint,
+) -> Result:
     """Go on from an earlier attempt; if that fails, begin again once."""
-    from napari_dpdeblur.fitting import run_fit
+    from napari_dpdeblur.fitting import fit
 
     began = checkpoint.path.exists()
     try:
-        return run_fit(capture, calibration, settings, checkpoint=checkpoint)
+        return fit(capture, calibration, settings, checkpoint=checkpoint, progress=False)
     except FitError:
         if not began:
             raise
         checkpoint.remove()
-        return run_fit(capture, calibration, settings, checkpoint=checkpoint)
+        return fit(capture, calibration, settings, checkpoint=checkpoint, progress=False)
 
 
 def _is_finished(folder: Path, key: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from napari_dpdeblur.calibration.events import CalibrationEvent, Clock
+from napari_dpdeblur.calibration.events import CalibrationClock, CalibrationEvent
 from napari_dpdeblur.calibration.record import Calibration, Field
 from napari_dpdeblur.calibration.report.thumbnails import diagnostics, seen_discs
 from napari_dpdeblur.calibration.solve.kernels import (
@@ -25,6 +25,7 @@ from napari_dpdeblur.calibration.target.detect import Detection, detect_discs
 from napari_dpdeblur.calibration.target.pattern import Target
 from napari_dpdeblur.calibration.verdict import judge
 from napari_dpdeblur.calibration.vignetting import Vignetting, merge_white_sheets
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.capture import DualPixelCapture, merge_captures
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.generators import finish, translated
@@ -69,16 +70,13 @@ def calibration_events(
     settings: SolveSettings | None = None,
     camera: Camera | None = None,
     field: Field | None = None,
-    *,
-    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Generator[CalibrationEvent, None, Calibration]:
     """The whole calibration as a generator: yields events, returns the Calibration.
 
-    ``field`` is the part of the frame to calibrate, two thirds in the middle if None.
-    ``is_cancelled`` is asked many times a second while kernels are solved and between the other
-    steps; when it says yes, CalibrationCancelled is raised.
+    ``field`` is the part of the frame to calibrate, two thirds in the middle if None. Drive it with
+    :func:`napari_dpdeblur.cancellation.controlled` to pause or cancel it.
     """
-    settings, camera, clock = settings or SolveSettings(), camera or Camera(), Clock(is_cancelled)
+    settings, camera, clock = settings or SolveSettings(), camera or Camera(), CalibrationClock()
     merged = yield from _merge(captures, clock)
     screen, detection = yield from _detected(merged, target, clock)
     frame_shape = (screen.lit.shape[0], screen.lit.shape[1])
@@ -111,18 +109,16 @@ def calibrate(
     field: Field | None = None,
     *,
     on_event: Callable[[CalibrationEvent], None] = lambda event: None,
-    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Calibration:
     """Run a calibration to its end and return it; ``on_event`` sees each event."""
-    events = calibration_events(
-        captures, target, settings, camera, field, is_cancelled=is_cancelled
-    )
-    return finish(events, on_event)
+    return finish(calibration_events(captures, target, settings, camera, field), on_event)
 
 
-def _merge(captures: Captures, clock: Clock) -> Generator[CalibrationEvent, None, _Merged]:
+def _merge(
+    captures: Captures, clock: CalibrationClock
+) -> Generator[CalibrationEvent, None, _Merged]:
     """One capture from each burst, and the vignetting."""
-    clock.check()
+    check_cancelled()
     discs = merge_burst(captures.discs, "discs")
     yield clock.event("merging", 1, 4, "discs")
     white = merge_burst(captures.white, "white")
@@ -135,7 +131,7 @@ def _merge(captures: Captures, clock: Clock) -> Generator[CalibrationEvent, None
 
 
 def _detected(
-    merged: _Merged, target: Target, clock: Clock
+    merged: _Merged, target: Target, clock: CalibrationClock
 ) -> Generator[CalibrationEvent, None, tuple[Screen, Detection]]:
     """The captures on the scale of the screen, and the discs in them."""
     screen = screen_views(merged.discs, merged.white, merged.black)
@@ -174,13 +170,13 @@ def _check_sheets(vignetting: Vignetting | None, frame_shape: tuple[int, ...]) -
 
 
 def _solved(
-    evidence: Evidence, settings: SolveSettings, clock: Clock
+    evidence: Evidence, settings: SolveSettings, clock: CalibrationClock
 ) -> Generator[CalibrationEvent, None, Solution]:
     def told(counts: tuple[int, int]) -> CalibrationEvent:
         done, total = counts
         return clock.event("kernels", done, total, f"tile {done} of {total}")
 
-    return translated(solve_kernels(evidence, settings, clock.check), told)
+    return translated(solve_kernels(evidence, settings), told)
 
 
 def _notes(

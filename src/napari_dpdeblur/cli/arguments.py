@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from napari_dpdeblur.fitting.presets import PRESETS
 
 if TYPE_CHECKING:
+    from napari_dpdeblur.array_types import Crop
     from napari_dpdeblur.capture import DualPixelCapture
-    from napari_dpdeblur.fitting.problem import Crop
     from napari_dpdeblur.fitting.settings import FitSettings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

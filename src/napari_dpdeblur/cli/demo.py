@@ -15,7 +15,7 @@ from napari_dpdeblur.screen import no_window_reason
 if TYPE_CHECKING:
     from napari_dpdeblur.cli.arguments import Subparsers
     from napari_dpdeblur.datasets.synthetic.simulation import Simulation
-    from napari_dpdeblur.fitting import FitResult
+    from napari_dpdeblur.results import Result
 
 PREVIEW_FILE = "preview.png"
 # The last one lies on top in napari.
@@ -78,21 +78,19 @@ def _names(folder: Path) -> set[str]:
     return {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
 
 
-def _fit(simulation: Simulation) -> FitResult:
-    from napari_dpdeblur.fitting import FitSettings
-    from napari_dpdeblur.progress_bar import fit_with_bar
+def _fit(simulation: Simulation) -> Result:
+    from napari_dpdeblur.fitting import fit
 
-    return fit_with_bar(simulation.capture, simulation.calibration, FitSettings(preset=PRESET))
+    return fit(simulation.capture, simulation.calibration, preset=PRESET)
 
 
-def _write(simulation: Simulation, result: FitResult, folder: Path) -> None:
+def _write(simulation: Simulation, result: Result, folder: Path) -> None:
     """A run folder, and beside its files the capture, its calibration and the truth."""
     from napari_dpdeblur.calibration import save_calibration
     from napari_dpdeblur.datasets.synthetic.scene import write_synthetic
     from napari_dpdeblur.results import write_run
-    from napari_dpdeblur.results.fit_record import record_of
 
-    write_run(record_of(result), folder)
+    write_run(result, folder)
     write_synthetic(folder, simulation.scene, simulation.capture)
     save_calibration(simulation.calibration, folder / CALIBRATION_FILE)
 

@@ -54,27 +54,25 @@ def run(arguments: argparse.Namespace) -> None:
     capture = open_given_capture(arguments)
 
     from napari_dpdeblur.calibration import load_calibration
-    from napari_dpdeblur.fitting import Checkpoint
+    from napari_dpdeblur.fitting import Checkpoint, fit
     from napari_dpdeblur.fitting.resources import memory_of
-    from napari_dpdeblur.progress_bar import fit_with_bar
-    from napari_dpdeblur.results.fit_record import record_of
 
     calibration = load_calibration(arguments.calibration)
     checkpoint = Checkpoint(checkpoint_path(arguments.output), arguments.resume)
     try:
-        result = fit_with_bar(
+        result = fit(
             capture,
             calibration,
             settings,
             crop=arguments.crop,
             checkpoint=checkpoint,
-            is_quiet=arguments.json,
+            progress=not arguments.json,
         )
     except KeyboardInterrupt:
         if checkpoint.path.exists():
             print("The same command with --resume goes on where it was.", file=sys.stderr)
         raise
-    write_run(record_of(result), arguments.output, arguments.overwrite)
+    write_run(result, arguments.output, arguments.overwrite)
     checkpoint.remove()
     need_bytes = memory_of(capture, calibration, settings, arguments.crop)
     print_result(

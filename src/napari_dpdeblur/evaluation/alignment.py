@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.floating]
+from napari_dpdeblur.array_types import AnyFloatArray
 
 # From gentle to strong pre-filtering: a strong filter widens the basin of convergence.
 GAUSSIAN_SIZES_PX = (5, 15)
@@ -28,7 +28,7 @@ MIN_SHIFT_LIMIT_PX = 16.0
 class Alignment:
     """Affine map from ground-truth to result pixel coordinates, (2, 3), on (x, y, 1)."""
 
-    matrix: FloatArray
+    matrix: AnyFloatArray
     correlation: float | None = None
     warning: str | None = None
 
@@ -37,7 +37,7 @@ class Alignment:
         """No movement; `warning` says why when an alignment was wanted."""
         return cls(np.eye(2, 3), None, warning)
 
-    def apply(self, image: FloatArray) -> FloatArray:
+    def apply(self, image: AnyFloatArray) -> AnyFloatArray:
         """Resample `image` (C, H, W) on the pixels of the ground truth; borders are replicated."""
         if np.array_equal(self.matrix, np.eye(2, 3)):
             return image
@@ -57,7 +57,7 @@ class Alignment:
         return float(np.hypot(*(moved - corners[:, :2]).T).max())
 
 
-def align_affine(result: FloatArray, truth: FloatArray) -> Alignment:
+def align_affine(result: AnyFloatArray, truth: AnyFloatArray) -> Alignment:
     """Find the affine transform that lays `result` (C, H, W) on `truth` (C, H, W).
 
     Never raises for lack of structure: the identity with a warning is the answer then.
@@ -75,7 +75,7 @@ def align_affine(result: FloatArray, truth: FloatArray) -> Alignment:
     )
 
 
-def _normalised(image: FloatArray) -> npt.NDArray[np.float32] | None:
+def _normalised(image: AnyFloatArray) -> npt.NDArray[np.float32] | None:
     """Mean over channels with zero mean and unit spread, because linear images are dim."""
     gray = np.asarray(image, dtype=np.float64).mean(axis=0)
     spread = float(gray.std())

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.capture.picture import decode_picture
 from napari_dpdeblur.errors import EvaluationError
 
@@ -20,15 +20,13 @@ DEFOCUS_FOLDER = "gt_defocus_map"
 TRUTH_SUFFIX = "_gt.png"
 FULL_SCALE = {"uint8": 255.0, "uint16": 65535.0, "float32": 1.0}
 
-FloatImage = npt.NDArray[np.float32]
-
 
 @dataclass(frozen=True)
 class DefocusTruth:
     """True blur (H, W) in 0..1 up to an affine map, and confidence (H, W), 0 or 1."""
 
-    defocus: FloatImage
-    confidence: FloatImage
+    defocus: FloatArray
+    confidence: FloatArray
 
 
 def sharp_path(folder: Path, scene: str) -> Path:
@@ -41,7 +39,7 @@ def defocus_path(folder: Path, scene: str) -> Path:
     return Path(folder) / DEFOCUS_FOLDER / f"{scene}{TRUTH_SUFFIX}"
 
 
-def load_sharp(path: Path) -> FloatImage:
+def load_sharp(path: Path) -> FloatArray:
     """Read a sharp image as float32, (C, H, W), linear; full scale of an integer file is 1."""
     return load_picture(path, "ground-truth image")
 
@@ -52,17 +50,17 @@ def load_defocus(path: Path) -> DefocusTruth:
     return DefocusTruth(pixels, (pixels > 0).astype(np.float32))
 
 
-def load_picture(path: Path, name: str) -> FloatImage:
+def load_picture(path: Path, name: str) -> FloatArray:
     """Read an image as :func:`load_sharp` does; ``name`` is what messages call it."""
     return _channels_first(_read_picture(Path(path), name))
 
 
-def load_predicted_map(path: Path) -> FloatImage:
+def load_predicted_map(path: Path) -> FloatArray:
     """Read a defocus map (H, W) that another program made; every value counts."""
     return _read_map(Path(path), "predicted defocus map")
 
 
-def _channels_first(pixels: FloatImage) -> FloatImage:
+def _channels_first(pixels: FloatArray) -> FloatArray:
     if pixels.ndim == 2:
         pixels = pixels[..., np.newaxis]
     # OpenCV orders colours blue, green, red; a fourth channel would be opacity.
@@ -70,7 +68,7 @@ def _channels_first(pixels: FloatImage) -> FloatImage:
     return np.ascontiguousarray(ordered.transpose(2, 0, 1))
 
 
-def _read_map(path: Path, name: str) -> FloatImage:
+def _read_map(path: Path, name: str) -> FloatArray:
     pixels = _read_picture(path, name)
     if pixels.ndim == 2:
         return pixels
@@ -82,7 +80,7 @@ def _read_map(path: Path, name: str) -> FloatImage:
     return pixels[..., 0]
 
 
-def _read_picture(path: Path, name: str) -> FloatImage:
+def _read_picture(path: Path, name: str) -> FloatArray:
     """Pixels (H, W) or (H, W, channels): integers as parts of full scale, floats as they are."""
     if not path.is_file():
         raise EvaluationError(f"The {name} {path} does not exist; check the path.")

@@ -15,15 +15,14 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 from skimage.metrics import structural_similarity
 
+from napari_dpdeblur.array_types import AnyFloatArray, Float64Array, FloatArray
 from napari_dpdeblur.errors import EvaluationError
-from napari_dpdeblur.evaluation.alignment import Alignment, FloatArray, align_affine
+from napari_dpdeblur.evaluation.alignment import Alignment, align_affine
 
 BORDER_PX = 8
 SSIM_WINDOW_PX = 7
 AIWE_ROUNDS = 5
 AIWE_FLOOR = 1e-3
-
-Float64Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -195,7 +194,7 @@ def _check_same_shape(
         )
 
 
-def _check_finite(name: str, array: FloatArray) -> None:
+def _check_finite(name: str, array: AnyFloatArray) -> None:
     bad = int(array.size - np.count_nonzero(np.isfinite(array)))
     if bad:
         raise EvaluationError(

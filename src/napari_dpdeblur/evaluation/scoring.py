@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.errors import EvaluationError
 from napari_dpdeblur.evaluation.baselines.prediction import Prediction
 from napari_dpdeblur.evaluation.ground_truth import (
     DefocusTruth,
-    FloatImage,
     defocus_path,
     load_defocus,
     load_sharp,
@@ -41,7 +41,7 @@ class Scores:
 class Truth:
     """Ground truth of a scene in the published layout; what is missing is a problem's text."""
 
-    sharp: FloatImage | str
+    sharp: FloatArray | str
     defocus: DefocusTruth | str
 
     @classmethod
@@ -49,7 +49,7 @@ class Truth:
         cls, folder: Path, scene: str, window: tuple[slice, slice] = (slice(None), slice(None))
     ) -> Truth:
         """Read both files; ``window`` is the part of the field to compare."""
-        sharp: FloatImage | str
+        sharp: FloatArray | str
         defocus: DefocusTruth | str
         try:
             sharp = load_sharp(sharp_path(folder, scene))[(slice(None), *window)]
@@ -81,7 +81,7 @@ def _joined(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(sentence for group in groups for sentence in group)
 
 
-def _score_image(image: FloatImage | None, truth: FloatImage | str) -> Scores:
+def _score_image(image: FloatArray | None, truth: FloatArray | str) -> Scores:
     if image is None:
         return Scores()
     if isinstance(truth, str):
@@ -96,7 +96,7 @@ def _score_image(image: FloatImage | None, truth: FloatImage | str) -> Scores:
     return Scores(values, (), matrix, () if warning is None else (warning,))
 
 
-def _score_map(defocus_map: FloatImage | None, truth: DefocusTruth | str) -> Scores:
+def _score_map(defocus_map: FloatArray | None, truth: DefocusTruth | str) -> Scores:
     if defocus_map is None:
         return Scores()
     if isinstance(truth, str):

@@ -1,41 +1,38 @@
-"""What all stages of one fit share."""
+"""FitContext: what all stages of one fit share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from torch import Tensor
 
+from napari_dpdeblur.array_types import Crop, FloatArray
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.checkpoint import Checkpoint, FitState
-from napari_dpdeblur.fitting.control import FitControl
-from napari_dpdeblur.fitting.events import Clock, FitEvent, FloatArray
+from napari_dpdeblur.fitting.events import FitEvent
 from napari_dpdeblur.fitting.problem import FitProblem, reduce_images
 from napari_dpdeblur.fitting.settings import FitSettings
+from napari_dpdeblur.progress import StageClock
+
+if TYPE_CHECKING:
+    from napari_dpdeblur.calibration import Calibration
+    from napari_dpdeblur.capture import DualPixelCapture
 
 PREVIEW_PX = 320
 
 
-@dataclass(frozen=True)
-class Solution:
-    """Layers and their composites on the grid of the problem, intensities with a mean of 0.5."""
-
-    image: Tensor  # (C, h, w)
-    defocus_map: Tensor  # (h, w)
-    color: Tensor  # (L, C, h, w)
-    alpha: Tensor  # (L, 1, h, w)
-    scales: Tensor  # (L,)
-    confidence: Tensor  # (h, w)
-
-
 @dataclass
-class Job:
-    """One running fit: problem, settings, clock, control, and the state to resume from."""
+class FitContext:
+    """One running fit: its input, the problem, the clock, and the state to resume from."""
 
-    problem: FitProblem
+    capture: DualPixelCapture
+    calibration: Calibration
     settings: FitSettings
-    clock: Clock
-    control: FitControl
+    crop: Crop | None
+    problem: FitProblem
+    clock: StageClock
     signature: str
     checkpoint: Checkpoint | None = None
     state: FitState = field(default_factory=FitState)
@@ -49,15 +46,13 @@ class Job:
         image: Tensor | None = None,
         defocus_map: Tensor | None = None,
     ) -> FitEvent:
-        """Obey the control, note the losses, make the event with small copies of the images."""
-        self.control.check()
+        """Record the losses and make the event, with small copies of the images."""
+        check_cancelled()
         if losses:
             self.state.history.append({"stage": stage, "step": step, **losses})
         scale = self.problem.intensity_scale
-        return self.clock.event(
-            stage,
-            step,
-            total,
+        return FitEvent(
+            **vars(self.clock.progress(stage, step, total)),
             losses=losses or {},
             all_in_focus=None if image is None else _small_copy(image / scale),
             defocus_map=None if defocus_map is None else _small_copy(defocus_map),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, interpolate, pad
 
+from napari_dpdeblur.array_types import Crop
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.errors import CalibrationError, FitError
 from napari_dpdeblur.optics import KernelGrid, TileLayout
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.fitting.settings import FitSettings
-
-Crop = tuple[int, int, int, int]
 
 MEAN_INTENSITY = 0.5
 MIN_SIZE_PX = 32
@@ -110,20 +109,19 @@ def pose_problem(
     settings: FitSettings,
     device: torch.device,
     crop: Crop | None = None,
-    check: Callable[[], None] = lambda: None,
 ) -> FitProblem:
-    """Correct, check, crop and normalise a capture; ``check`` is called between the steps."""
+    """Correct, crop and normalise a capture; ``check`` is called between the steps."""
     square = capture.with_square_pixels()
-    check()
+    check_cancelled()
     prepared = torch.from_numpy(calibration.prepare(square))
-    check()
+    check_cancelled()
     grid = calibration.kernel_grid()
     height, width = prepared.shape[-2:]
     layout = TileLayout.regular(height, width, grid.rows, grid.cols)
     if crop is not None:
         prepared, grid, layout = _cropped(prepared, grid, layout, crop)
     _check_views(prepared, capture)
-    check()
+    check_cancelled()
     shape = (prepared.shape[-2], prepared.shape[-1])
     # The paper computes with interpolated rows and with the kernels as they were calibrated.
     as_published = settings.preset == "paper"
@@ -131,7 +129,7 @@ def pose_problem(
     if shape[0] % row_factor or shape[0] // row_factor < layout.rows:
         row_factor = 1
     intensity_scale = MEAN_INTENSITY / float(prepared.mean())
-    views = original_rows(prepared.to(device) * intensity_scale, row_factor, check)
+    views = original_rows(prepared.to(device) * intensity_scale, row_factor)
     calibrated, excess = grid.to(device=device), calibration.excess_variance_px2
     if settings.centre_kernels and not as_published:
         calibrated = calibrated.centred()
@@ -140,7 +138,7 @@ def pose_problem(
     return FitProblem(views, kernels, grid_of_views, pitch, shape, intensity_scale, calibrated)
 
 
-def original_rows(images: Tensor, factor: int, check: Callable[[], None] = lambda: None) -> Tensor:
+def original_rows(images: Tensor, factor: int) -> Tensor:
     """Undo the bilinear interpolation of rows: the rows whose interpolation is closest."""
     if factor == 1:
         return images
@@ -148,7 +146,7 @@ def original_rows(images: Tensor, factor: int, check: Callable[[], None] = lambd
     for _ in range(ROW_FIT_STEPS):
         missing = images - resample(rows, (images.shape[-2], images.shape[-1]))
         rows = rows + reduce_images(missing, factor, 1)
-        check()
+        check_cancelled()
     return rows
 
 

@@ -1,10 +1,9 @@
-"""From a solution on the fit's own grid to the result: size, unit, filters, provenance."""
+"""From layers on the grid of the fit to the Result: size, unit, filters, provenance."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -13,15 +12,19 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur._version import __version__
-from napari_dpdeblur.fitting.context import Job, Solution
-from napari_dpdeblur.fitting.events import FitResult, FloatArray
+from napari_dpdeblur.array_types import FloatArray
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.image.filters import GuidedFilter
 from napari_dpdeblur.optics import MultiplaneImage
+from napari_dpdeblur.results.provenance import software_versions
+from napari_dpdeblur.results.result import Result
 
 if TYPE_CHECKING:
+    from napari_dpdeblur.array_types import Crop
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
-    from napari_dpdeblur.fitting.problem import Crop, FitProblem
+    from napari_dpdeblur.fitting.context import FitContext
+    from napari_dpdeblur.fitting.problem import FitProblem
     from napari_dpdeblur.fitting.settings import FitSettings
 
 GUIDED_RADIUS_PX = 16
@@ -47,59 +50,59 @@ def signature(
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def finished(
-    job: Job,
-    solution: Solution,
-    capture: DualPixelCapture,
-    calibration: Calibration,
-    crop: Crop | None,
-) -> FitResult:
-    """Enlarge to calibrated pixels, return to the capture's unit, add the provenance."""
-    problem, settings, check = job.problem, job.settings, job.control.check
+def make_result(
+    context: FitContext,
+    image: Tensor,
+    defocus_map: Tensor,
+    mpi: MultiplaneImage,
+    confidence: Tensor,
+) -> Result:
+    """Enlarge to calibrated pixels, return to the capture's unit, add the provenance.
+
+    ``image`` (C, h, w), ``defocus_map`` (h, w), ``mpi`` and ``confidence`` (h, w) are on the grid
+    of the problem, with a mean intensity of 0.5.
+    """
+    problem, settings = context.problem, context.settings
     unit = problem.intensity_scale
-    image, defocus_map = solution.image, solution.defocus_map
     if settings.guided_filter:
-        smooth = GuidedFilter(solution.image.mean(0), GUIDED_RADIUS_PX, GUIDED_EPSILON)
-        check()
+        smooth = GuidedFilter(image.mean(0), GUIDED_RADIUS_PX, GUIDED_EPSILON)
+        check_cancelled()
         defocus_map = smooth(defocus_map)
-    all_in_focus = _enlarged(problem, image, check)
+    all_in_focus = _enlarged(problem, image)
     if settings.smooth_image:
-        all_in_focus = bilateral_filter(all_in_focus, settings.smooth_image, check)
-    mpi = MultiplaneImage(
-        _enlarged_layers(problem, solution.color, check, unit),
-        _enlarged_layers(problem, solution.alpha, check),
-        solution.scales.cpu(),
+        all_in_focus = bilateral_filter(all_in_focus, settings.smooth_image)
+    layers = MultiplaneImage(
+        _enlarged_layers(problem, mpi.color, unit),
+        _enlarged_layers(problem, mpi.alpha),
+        mpi.defocus_scales.cpu().numpy(),
     )
-    return FitResult(
-        mpi=mpi,
+    return Result(
+        mpi=layers,
         all_in_focus=all_in_focus / np.float32(unit),
-        defocus_map=_enlarged(problem, defocus_map, check),
-        confidence=_enlarged(problem, solution.confidence, check),
-        captured=_enlarged(problem, problem.views.mean(0) / unit, check),
-        loss_history=job.state.history,
-        provenance=_provenance(job, capture, calibration, crop),
+        defocus_map=_enlarged(problem, defocus_map),
+        confidence=_enlarged(problem, confidence),
+        provenance=_provenance(context),
+        captured=_enlarged(problem, problem.views.mean(0) / unit),
+        capture=context.capture,
+        calibration=context.calibration,
     )
 
 
-def _enlarged(problem: FitProblem, images: Tensor, check: Callable[[], None]) -> FloatArray:
+def _enlarged(problem: FitProblem, images: Tensor) -> FloatArray:
     """Images (..., h, w) in calibrated pixels on the CPU."""
-    check()
+    check_cancelled()
     return np.ascontiguousarray(problem.enlarged(images).detach().float().cpu().numpy())
 
 
-def _enlarged_layers(
-    problem: FitProblem, layers: Tensor, check: Callable[[], None], unit: float = 1.0
-) -> Tensor:
+def _enlarged_layers(problem: FitProblem, layers: Tensor, unit: float = 1.0) -> FloatArray:
     """Layers (L, C, h, w) divided by ``unit``, one at a time to save memory."""
-    enlarged = np.empty((*layers.shape[:2], *problem.shape), np.float32)
+    enlarged: FloatArray = np.empty((*layers.shape[:2], *problem.shape), np.float32)
     for out, layer in zip(enlarged, layers, strict=True):
-        np.divide(_enlarged(problem, layer, check), np.float32(unit), out=out)
-    return torch.from_numpy(enlarged)
+        np.divide(_enlarged(problem, layer), np.float32(unit), out=out)
+    return enlarged
 
 
-def bilateral_filter(
-    image: FloatArray, intensity_range: float, check: Callable[[], None] = lambda: None
-) -> FloatArray:
+def bilateral_filter(image: FloatArray, intensity_range: float) -> FloatArray:
     """The published last step: smooth an image (C, H, W) of mean 0.5 within its edges.
 
     In strips, so that ``check`` is called often; each sees all the rows that it depends on.
@@ -112,24 +115,24 @@ def bilateral_filter(
         for plane, out in zip(image, smooth, strict=True):
             strip = cv2.bilateralFilter(plane[first:last], -1, intensity_range, BILATERAL_SIGMA_PX)
             out[top:bottom] = strip[top - first : bottom - first]
-        check()
+        check_cancelled()
     return smooth
 
 
-def _provenance(
-    job: Job, capture: DualPixelCapture, calibration: Calibration, crop: Crop | None
-) -> dict[str, Any]:
-    job.control.check()
-    described = capture.describe()
-    job.control.check()
+def _provenance(context: FitContext) -> dict[str, Any]:
+    check_cancelled()
+    described = context.capture.describe()
+    check_cancelled()
     return {
-        "settings": job.settings.model_dump(),
-        "signature": job.signature,
+        "settings": context.settings.model_dump(),
+        "signature": context.signature,
         "capture": described,
-        "calibration": calibration.describe(),
-        "crop": None if crop is None else list(crop),
-        "device": job.problem.views.device.type,
-        "torch": torch.__version__,
-        "timings_s": {stage: round(s, 3) for stage, s in job.clock.timings_s.items()},
-        "elapsed_s": round(job.clock.elapsed_s(), 3),
+        "calibration": context.calibration.describe(),
+        "crop": None if context.crop is None else list(context.crop),
+        "device": context.problem.views.device.type,
+        "torch": str(torch.__version__),  # torch's own type would load torch with the result
+        "timings_s": {stage: round(s, 3) for stage, s in context.clock.timings_s.items()},
+        "elapsed_s": round(context.clock.elapsed_s(), 3),
+        "versions": software_versions(),
+        "loss_history": context.state.history,
     }

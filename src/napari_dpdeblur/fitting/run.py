@@ -1,29 +1,31 @@
-"""fit(): a capture and a calibration in, events on the way, a FitResult at the end."""
+"""fit_events(): a capture and a calibration in, events on the way, a Result at the end."""
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import cv2
 import torch
 
+from napari_dpdeblur.array_types import Crop
+from napari_dpdeblur.cancellation import Control, controlled
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fitting import stages
 from napari_dpdeblur.fitting.checkpoint import Checkpoint, FitState
-from napari_dpdeblur.fitting.context import Job
-from napari_dpdeblur.fitting.control import FitControl
+from napari_dpdeblur.fitting.context import FitContext
 from napari_dpdeblur.fitting.device import release_memory, resolve_device
-from napari_dpdeblur.fitting.events import Clock, FitEvent, FitResult
+from napari_dpdeblur.fitting.events import FitEvent
 from napari_dpdeblur.fitting.paper.preset import optimised
-from napari_dpdeblur.fitting.problem import Crop, pose_problem
+from napari_dpdeblur.fitting.problem import pose_problem
 from napari_dpdeblur.fitting.resources import memory_of, require_memory
-from napari_dpdeblur.fitting.result import finished, signature
+from napari_dpdeblur.fitting.result import signature
 from napari_dpdeblur.fitting.settings import FitSettings
-from napari_dpdeblur.generators import finish
 from napari_dpdeblur.optics.memory import is_out_of_memory
+from napari_dpdeblur.progress import StageClock
+from napari_dpdeblur.results.result import Result
 
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
@@ -47,27 +49,38 @@ SHARES = {
 }
 
 
-def fit(
+def fit_events(
     capture: DualPixelCapture,
     calibration: Calibration,
     settings: FitSettings | None = None,
     *,
     crop: Crop | None = None,
-    control: FitControl | None = None,
+    control: Control | None = None,
     checkpoint: Checkpoint | None = None,
-) -> Generator[FitEvent, None, FitResult]:
+) -> Generator[FitEvent, None, Result]:
     """Fit a multiplane image to one dual-pixel capture.
 
-    A generator: yields a :class:`FitEvent` after every step and returns a :class:`FitResult`.
+    A generator: yields a :class:`FitEvent` after every step and returns a :class:`Result`.
     ``crop`` is (top, left, height, width) in the calibrated field. ``control`` pauses or cancels
-    from another thread, within a second; ``checkpoint`` saves the state and goes on from it.
+    from another thread, within a second; ``checkpoint`` saves the state and resumes from it.
     """
-    settings, control = settings or FitSettings(), control or FitControl()
+    steps = _guarded(capture, calibration, settings or FitSettings(), crop, checkpoint)
+    return controlled(steps, control) if control is not None else steps
+
+
+def _guarded(
+    capture: DualPixelCapture,
+    calibration: Calibration,
+    settings: FitSettings,
+    crop: Crop | None,
+    checkpoint: Checkpoint | None,
+) -> Generator[FitEvent, None, Result]:
+    """The fit with its memory checked before, released after, and its failures in sentences."""
     device = resolve_device(settings.device)
     if device.type == "cpu":
         require_memory(memory_of(capture, calibration, settings, crop), capture.name)
     try:
-        return (yield from _fit(capture, calibration, settings, device, crop, control, checkpoint))
+        return (yield from _fit(capture, calibration, settings, device, crop, checkpoint))
     except Exception as error:
         traceback.clear_frames(error.__traceback__)  # they hold the tensors of the fit
         if isinstance(error, RuntimeError | MemoryError):
@@ -83,31 +96,19 @@ def _fit(
     settings: FitSettings,
     device: torch.device,
     crop: Crop | None,
-    control: FitControl,
     checkpoint: Checkpoint | None,
-) -> Generator[FitEvent, None, FitResult]:
+) -> Generator[FitEvent, None, Result]:
     """The fit itself; when it ends, nothing holds its tensors any more."""
     with _threads(settings.threads):
-        problem = pose_problem(capture, calibration, settings, device, crop, control.check)
+        problem = pose_problem(capture, calibration, settings, device, crop)
         name = signature(capture, calibration, settings, crop)
         state = checkpoint.load(name, device) if checkpoint else FitState()
-        clock = Clock(SHARES[settings.preset], lambda: control.waited_s)
-        job = Job(problem, settings, clock, control, name, checkpoint, state)
-        search = yield from stages.search_defocus(job, capture.name)
-        solution = yield from SOLVERS[settings.preset](job, search)
-        return finished(job, solution, capture, calibration, crop)
-
-
-def run_fit(
-    capture: DualPixelCapture,
-    calibration: Calibration,
-    settings: FitSettings | None = None,
-    *,
-    on_event: Callable[[FitEvent], None] = lambda event: None,
-    **options: Any,
-) -> FitResult:
-    """Run a fit to its end and return the result; ``on_event`` sees each event."""
-    return finish(fit(capture, calibration, settings, **options), on_event)
+        clock = StageClock(SHARES[settings.preset])
+        context = FitContext(
+            capture, calibration, settings, crop, problem, clock, name, checkpoint, state
+        )
+        search = yield from stages.search_defocus(context)
+        return (yield from SOLVERS[settings.preset](context, search))
 
 
 @contextmanager

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from napari_dpdeblur.calibration import Calibration, load_calibration
-from napari_dpdeblur.calibration.events import CalibrationCancelled, CalibrationEvent
+from napari_dpdeblur.calibration.events import CalibrationEvent
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
 from napari_dpdeblur.calibration.target.pattern import Target, load_target
 from napari_dpdeblur.capture import DualPixelCapture, list_captures, open_capture
 from napari_dpdeblur.errors import CalibrationError
-from napari_dpdeblur.fitting.control import FitCancelled, FitControl
 from napari_dpdeblur.generators import translated
 from napari_dpdeblur.jobs.messages import Message, Progress
 
@@ -36,7 +35,7 @@ class CalibrationRequest:
     focus_distance_m: float | None = None
 
 
-def make(request: CalibrationRequest, control: FitControl) -> Generator[Message, None, Calibration]:
+def make(request: CalibrationRequest) -> Generator[Message, None, Calibration]:
     """Open everything, calibrate, tell how it goes."""
     yield Progress("loading", 0, 1, 0.0)
     from napari_dpdeblur.calibration.run import Camera, Captures, calibration_events
@@ -53,7 +52,6 @@ def make(request: CalibrationRequest, control: FitControl) -> Generator[Message,
         target,
         request.settings,
         Camera(request.camera, request.focus_distance_m),
-        is_cancelled=lambda: _is_cancelled(control),
     )
 
     def told(event: CalibrationEvent) -> Progress:
@@ -62,10 +60,7 @@ def make(request: CalibrationRequest, control: FitControl) -> Generator[Message,
             found = {"thumbnail": event.thumbnail, "discs": event.discs, "frame_shape": frame}
         return Progress(event.stage, event.step, event.total, event.fraction, found=found)
 
-    try:
-        return (yield from translated(events, told))
-    except CalibrationCancelled as error:
-        raise FitCancelled(str(error)) from error
+    return (yield from translated(events, told))
 
 
 def _square_size(captures: Sequence[DualPixelCapture]) -> tuple[int, int]:
@@ -74,15 +69,6 @@ def _square_size(captures: Sequence[DualPixelCapture]) -> tuple[int, int]:
         return 1, 1  # the calibration itself says what is missing
     height, width = captures[0].shape[-2:]
     return round(height * captures[0].pixel_aspect), width
-
-
-def _is_cancelled(control: FitControl) -> bool:
-    """Ask the control, which waits here while it is paused."""
-    try:
-        control.check()
-    except FitCancelled:
-        return True
-    return False
 
 
 def _opened(paths: Sequence[Path]) -> Generator[Message, None, list[DualPixelCapture]]:
@@ -97,13 +83,13 @@ def _opened(paths: Sequence[Path]) -> Generator[Message, None, list[DualPixelCap
     return opened
 
 
-def read(path: Path, control: FitControl) -> Generator[Message, None, Calibration]:
+def read(path: Path) -> Generator[Message, None, Calibration]:
     """Read a file or a published folder."""
     yield Progress("loading", 0, 1, 0.0)
     return load_calibration(path)
 
 
-def fetch_published(request: None, control: FitControl) -> Generator[Message, None, Calibration]:
+def fetch_published(request: None) -> Generator[Message, None, Calibration]:
     """Download the published Pixel 4 calibration once, then read it."""
     from napari_dpdeblur.datasets.pixel4 import calibration_folder, fetch_steps
 

@@ -12,8 +12,8 @@ from collections.abc import Generator
 from importlib import import_module
 from typing import Any, BinaryIO
 
-from napari_dpdeblur.errors import DpDeblurError
-from napari_dpdeblur.fitting.control import FitCancelled, FitControl
+from napari_dpdeblur.cancellation import Control, controlled
+from napari_dpdeblur.errors import DpDeblurError, OperationCancelled
 from napari_dpdeblur.generators import finish
 from napari_dpdeblur.jobs.channel import receive, send
 from napari_dpdeblur.jobs.messages import Cancelled, Command, Failed, Finished, Job, Message
@@ -31,7 +31,7 @@ def main() -> None:
         job: Job = receive(commands)
     except EOFError:
         return
-    control = FitControl()
+    control = Control()
     threading.Thread(target=_obey, args=(commands, control), daemon=True).start()
     try:
         _tell(messages, _done(job, control, messages))
@@ -64,7 +64,7 @@ def _give_way() -> None:
         os.nice(NICENESS)
 
 
-def _obey(commands: BinaryIO, control: FitControl) -> None:
+def _obey(commands: BinaryIO, control: Control) -> None:
     """Relay what the parent says; end when it is gone, so that no process is left alone."""
     actions = {
         Command.PAUSE: control.pause,
@@ -80,11 +80,11 @@ def _obey(commands: BinaryIO, control: FitControl) -> None:
         os._exit(1)
 
 
-def _done(job: Job, control: FitControl, messages: BinaryIO) -> Message:
+def _done(job: Job, control: Control, messages: BinaryIO) -> Message:
     """Run the job; how it ended."""
     try:
         return Finished(_result(job, control, messages))
-    except FitCancelled:
+    except OperationCancelled:
         return Cancelled()
     except DpDeblurError as error:
         return Failed(str(error))
@@ -97,14 +97,12 @@ def _done(job: Job, control: FitControl, messages: BinaryIO) -> Message:
         return Failed(f"{job.title} failed unexpectedly: {reason}", traceback.format_exc())
 
 
-def _result(job: Job, control: FitControl, messages: BinaryIO) -> Any:
+def _result(job: Job, control: Control, messages: BinaryIO) -> Any:
     module, name = job.function.split(":")
-    steps: Generator[Message, None, Any] = getattr(import_module(module), name)(
-        job.request, control
-    )
+    steps: Generator[Message, None, Any] = getattr(import_module(module), name)(job.request)
 
     def tell(message: Message) -> None:
         control.check()
         _tell(messages, message)
 
-    return finish(steps, tell)
+    return finish(controlled(steps, control), tell)

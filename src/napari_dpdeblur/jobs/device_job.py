@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from napari_dpdeblur.fitting.control import FitControl
 from napari_dpdeblur.jobs.messages import Message
 
 FUNCTION = f"{__name__}:run"
 
 
-def run(request: None, control: FitControl) -> Generator[Message, None, dict[str, str]]:
+def run(request: None) -> Generator[Message, None, dict[str, str]]:
     """Names for settings, with names for people."""
     from napari_dpdeblur.fitting.device import available_devices
 

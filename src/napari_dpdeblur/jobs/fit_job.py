@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,21 +11,24 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import FitError, ResultError
-from napari_dpdeblur.fitting.control import FitControl
 from napari_dpdeblur.fitting.settings import FitSettings
-from napari_dpdeblur.jobs.messages import FloatArray, Message, Note, Progress
-from napari_dpdeblur.results import RunRecord, check_run_folder, write_run
+from napari_dpdeblur.generators import expanded
+from napari_dpdeblur.jobs.messages import Message, Note, Progress
+from napari_dpdeblur.results import Result, check_run_folder, write_run
+from napari_dpdeblur.results.result import PLACEMENT
 
 if TYPE_CHECKING:
-    from napari_dpdeblur.fitting import FitEvent, FitResult
+    from napari_dpdeblur.array_types import Crop
+    from napari_dpdeblur.fitting import FitEvent
     from napari_dpdeblur.jobs.cache import CachedCheckpoint
 
 FUNCTION = f"{__name__}:run"
-Box = tuple[int, int, int, int]  # top, left, height, width
 PREVIEW_PX = 320
+IS_RESUMED = "is_resumed"  # in the provenance: an earlier run computed a part of it
 MIN_SIZE_PX = 32  # the fit refuses less
 PREVIEW_EVERY_S = 0.5
 
@@ -42,28 +45,14 @@ class FitRequest:
     capture: DualPixelCapture
     calibration: Calibration | Path
     settings: FitSettings
-    region: Box | None = None
+    region: Crop | None = None
     reduction: int = 1
     is_resumable: bool = False
     output: Path | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class FitOutcome:
-    """The result, its place in the frame, the calibration, and where it was saved.
-
-    ``is_resumed``: a part of it was computed by an earlier fit.
-    """
-
-    record: RunRecord
-    place: Box
-    calibration: Calibration
-    run_folder: Path | None
-    is_resumed: bool = False
-
-
-def run(request: FitRequest, control: FitControl) -> Generator[Message, None, FitOutcome]:
-    """Fit, tell how it goes, save if wanted, return the result."""
+def run(request: FitRequest) -> Generator[Message, None, Result]:
+    """Fit, report progress, save if wanted, return the result."""
     if request.output is not None:
         check_run_folder(request.output)
     yield Progress("loading", 0, 1, 0.0)
@@ -72,20 +61,26 @@ def run(request: FitRequest, control: FitControl) -> Generator[Message, None, Fi
     crop = crop_of(region, request.capture, calibration)
     place = place_of(crop, request.capture, calibration)
     yield Progress("loading", 1, 1, 0.0, found={"place": place})
-    result, checkpoint = yield from _fitted(request, calibration, crop, control)
-    from napari_dpdeblur.results.fit_record import record_of
+    result, checkpoint = yield from _fitted(request, calibration, crop)
+    # The receiver has the capture already, and at full resolution.
+    result = replace(result, capture=None, calibration=calibration)
+    if request.reduction > 1:
+        placed = placement_in(place, result.defocus_map.shape)
+        result = replace(result, provenance={**result.provenance, PLACEMENT: placed})
+    result = yield from _saved(result, request.output)
+    if checkpoint is not None:
+        checkpoint.remove()  # not before: a fit that is killed while saving resumes from it
+    return result
 
-    # torch's own kind of text would load torch wherever the result is received
-    version = str(result.provenance["torch"])
-    record = record_of(replace(result, provenance={**result.provenance, "torch": version}))
-    folder = yield from _saved(record, request.output)
-    if checkpoint is None:
-        return FitOutcome(record, place, calibration, folder)
-    checkpoint.remove()  # not before: whoever is killed while saving goes on from it
-    return FitOutcome(record, place, calibration, folder, checkpoint.is_resumed)
+
+def placement_in(place: Crop, shape: Sequence[int]) -> dict[str, list[float]]:
+    """Pixel size and centre of the first pixel of a picture that fills a box of the frame."""
+    top, left, height, width = place
+    scale = [height / shape[0], width / shape[1]]
+    return {"scale": scale, "translate": [top + (scale[0] - 1) / 2, left + (scale[1] - 1) / 2]}
 
 
-def place_of(crop: Box | None, capture: DualPixelCapture, calibration: Calibration) -> Box:
+def place_of(crop: Crop | None, capture: DualPixelCapture, calibration: Calibration) -> Crop:
     """Where the result lies, in square pixels of the capture's frame."""
     field = calibration.field
     top, left = (field.top, field.left) if _has_frame(capture, calibration) else (0, 0)
@@ -94,7 +89,9 @@ def place_of(crop: Box | None, capture: DualPixelCapture, calibration: Calibrati
     return top + crop[0], left + crop[1], crop[2], crop[3]
 
 
-def crop_of(region: Box | None, capture: DualPixelCapture, calibration: Calibration) -> Box | None:
+def crop_of(
+    region: Crop | None, capture: DualPixelCapture, calibration: Calibration
+) -> Crop | None:
     """A region of the frame as a crop of the calibrated field; None: the whole field."""
     if region is None:
         return None
@@ -121,42 +118,36 @@ def _calibration(request: FitRequest) -> Calibration:
 
 
 def _fitted(
-    request: FitRequest, calibration: Calibration, crop: Box | None, control: FitControl
-) -> Generator[Message, None, tuple[FitResult, CachedCheckpoint | None]]:
-    from napari_dpdeblur.fitting import fit
+    request: FitRequest, calibration: Calibration, crop: Crop | None
+) -> Generator[Message, None, tuple[Result, CachedCheckpoint | None]]:
+    from napari_dpdeblur.fitting import fit_events
     from napari_dpdeblur.jobs.reduced import reduced
 
     capture = request.capture
     if request.reduction > 1:
         capture, calibration = reduced(capture, calibration, request.reduction)
     checkpoint = _checkpoint(request, capture, calibration, crop)
-    events = fit(
-        capture,
-        calibration,
-        request.settings,
-        crop=crop,
-        control=control,
-        checkpoint=checkpoint,
-    )
+    events = fit_events(capture, calibration, request.settings, crop=crop, checkpoint=checkpoint)
     previews = _Previews(_shape(calibration, crop))
-    first = True
-    while True:
-        try:
-            event = next(events)
-        except StopIteration as end:
-            result: FitResult = end.value
-            break
-        if first and checkpoint is not None and checkpoint.is_resumed:
-            yield Note(f"The fit of {capture.name} goes on where it was interrupted.")
-        first = False
+    is_first = True
+
+    def told(event: FitEvent) -> Iterator[Message]:
+        nonlocal is_first
+        if is_first and checkpoint is not None and checkpoint.is_resumed:
+            yield Note(f"Resuming the interrupted fit of {capture.name}.")
+        is_first = False
         yield previews.progress(event)
+
+    result = yield from expanded(events, told)
+    if checkpoint is not None and checkpoint.is_resumed:
+        result = replace(result, provenance={**result.provenance, IS_RESUMED: True})
     if checkpoint is not None and checkpoint.problem is not None:
         yield Note(f"{checkpoint.problem} The fit went on without.", is_problem=True)
     return result, checkpoint
 
 
 def _checkpoint(
-    request: FitRequest, capture: DualPixelCapture, calibration: Calibration, crop: Box | None
+    request: FitRequest, capture: DualPixelCapture, calibration: Calibration, crop: Crop | None
 ) -> CachedCheckpoint | None:
     if not request.is_resumable:
         return None
@@ -172,19 +163,19 @@ def _checkpoint(
     return CachedCheckpoint(checkpoint_folder(), name)
 
 
-def _saved(record: RunRecord, output: Path | None) -> Generator[Message, None, Path | None]:
+def _saved(result: Result, output: Path | None) -> Generator[Message, None, Result]:
     """Write the run folder; a full disk must not cost the result."""
     if output is None:
-        return None
+        return result
     yield Progress("saving", 1, 1, 1.0)
     try:
-        return write_run(record, output)
+        return replace(result, run_folder=write_run(result, output))
     except ResultError as error:
         yield Note(f"{error} The result is in the window but not saved.", is_problem=True)
-        return None
+        return result
 
 
-def _shape(calibration: Calibration, crop: Box | None) -> tuple[int, int]:
+def _shape(calibration: Calibration, crop: Crop | None) -> tuple[int, int]:
     field = calibration.field
     return (field.height, field.width) if crop is None else crop[2:]
 

@@ -6,19 +6,16 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-FloatArray = npt.NDArray[np.float32]
+from napari_dpdeblur.array_types import FloatArray
 
 
 @dataclass(frozen=True)
 class Job:
     """What to do: ``function`` is "module:name" of a generator function.
 
-    It is called with ``request`` and a FitControl, yields :class:`Progress` and :class:`Note`,
-    and returns the result. Both must be importable and picklable in a fresh process. ``title``
-    begins sentences about it, such as "The fit".
+    It is called with ``request``, yields :class:`Progress` and :class:`Note`, and returns the
+    result, under the parent's control. Both must be importable and picklable in a fresh process.
+    ``title`` begins sentences about it, such as "The fit".
     """
 
     function: str

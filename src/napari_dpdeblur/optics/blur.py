@@ -9,6 +9,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.optics.kernels import KernelGrid
 from napari_dpdeblur.optics.memory import in_groups
@@ -39,7 +40,6 @@ class TiledBlur:
         layer_kernels: Sequence[KernelGrid],
         layout: TileLayout,
         blend_px: int = 32,
-        check: Callable[[], None] = _nothing,
     ) -> None:
         for grid in layer_kernels:
             if (grid.rows, grid.cols) != (layout.rows, layout.cols):
@@ -49,14 +49,13 @@ class TiledBlur:
                 )
         self.layout = layout
         self.blend_px = blend_px
-        self._check = check
         like = layer_kernels[0].kernels
         rows = BlendedAxis.of(layout.row_edges, blend_px, like)
         cols = BlendedAxis.of(layout.col_edges, blend_px, like)
         self._layers: list[_LayerBlur] = []
         for grid in layer_kernels:
             self._layers.append(_LayerBlur.of(grid, rows, cols))
-            check()
+            check_cancelled()
 
     def __len__(self) -> int:
         return len(self._layers)
@@ -91,13 +90,13 @@ class TiledBlur:
         views = self._layers[0].spectrum.shape[1]
         out = layers.new_zeros(len(self), views, *layers.shape[1:])
         for blur, layer, result in zip(self._layers, layers, out, strict=True):
-            blur.add_blurred(layer, result, self._check)
+            blur.add_blurred(layer, result)
         return out
 
     def _adjoint(self, views: Tensor) -> Tensor:
         out = views.new_zeros(len(self), *views.shape[2:])
         for blur, view, result in zip(self._layers, views, out, strict=True):
-            blur.add_adjoint(view, result, self._check)
+            blur.add_adjoint(view, result)
         return out
 
 
@@ -119,7 +118,7 @@ class _LayerBlur:
         windows = self.windows.restricted(kept)
         return replace(self, spectrum=self.spectrum[kept], windows=windows)
 
-    def add_blurred(self, layer: Tensor, out: Tensor, check: Callable[[], None]) -> None:
+    def add_blurred(self, layer: Tensor, out: Tensor) -> None:
         """Add the blurred layer (C, H, W) to the views ``out`` (V, C, H, W)."""
         if not self.windows.tiles:
             return
@@ -133,11 +132,11 @@ class _LayerBlur:
 
         def add(tiles: range, windows: Tensor) -> None:
             self.windows.restricted(tiles).scatter(windows, out)
-            check()
+            check_cancelled()
 
         in_groups(len(self.windows.tiles), self._group_size(layer), blurred, add)
 
-    def add_adjoint(self, view: Tensor, out: Tensor, check: Callable[[], None]) -> None:
+    def add_adjoint(self, view: Tensor, out: Tensor) -> None:
         """Add the correlation of views (V, C, H, W) to the layer ``out`` (C, H, W)."""
         if not self.windows.tiles:
             return
@@ -152,7 +151,7 @@ class _LayerBlur:
 
         def add(tiles: range, windows: Tensor) -> None:
             self.windows.restricted(tiles).cut_adjoint(windows, padded)
-            check()
+            check_cancelled()
 
         in_groups(len(self.windows.tiles), self._group_size(out), correlated, add)
         out += self.windows.fold(padded)

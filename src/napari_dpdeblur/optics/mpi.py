@@ -1,54 +1,74 @@
-"""The multiplane image: a stack of RGBA layers, each at its own defocus."""
+"""The multiplane image: a stack of RGBA layers, each at its own defocus.
+
+Works with tensors and with NumPy arrays, and does not load torch for the latter.
+"""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from napari_dpdeblur.optics.blur import TiledBlur
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from napari_dpdeblur.optics.blur import TiledBlur
 
 
-def visibility(alpha: Tensor) -> Tensor:
+def _library(values: Any) -> Any:
+    """NumPy or torch, whichever the array comes from: what is used here has one name in both."""
+    return np if isinstance(values, np.ndarray) else sys.modules["torch"]
+
+
+def visibility(alpha: Any) -> Any:
     """How much of each layer is not covered by the layers before it: prod_{j>i} (1 - alpha_j).
 
     Layers run back to front along dimension 0.
     """
-    clear = torch.cumprod((1 - alpha).flip(0), dim=0).flip(0)
-    return torch.cat([clear[1:], torch.ones_like(alpha[:1])])
+    library = _library(alpha)
+    clear = library.flip(library.cumprod(library.flip(1 - alpha, (0,)), 0), (0,))
+    return library.concatenate([clear[1:], library.ones_like(alpha[:1])])
 
 
-@dataclass(frozen=True)
+def transmittance(alpha: Any) -> Any:
+    """t_i = alpha_i prod_{j>i} (1 - alpha_j), the share of each layer in a pixel; sums to 1."""
+    return alpha * visibility(alpha)
+
+
+@dataclass(frozen=True, eq=False)
 class MultiplaneImage:
     """Layers of the scene, back (index 0, largest blur) to front.
 
     ``color`` (L, C, H, W), ``alpha`` (L, 1, H, W) with an opaque farthest layer, and
-    ``defocus_scales`` (L,) in multiples of the calibrated kernels.
+    ``defocus_scales`` (L,) in multiples of the calibrated kernels: all tensors, or all arrays.
     """
 
-    color: Tensor
-    alpha: Tensor
-    defocus_scales: Tensor
+    color: Any
+    alpha: Any
+    defocus_scales: Any
 
-    def visibility(self) -> Tensor:
+    def visibility(self) -> Any:
         """Share of each layer that the layers before it leave free: (L, 1, H, W)."""
         return visibility(self.alpha)
 
-    def transmittance(self) -> Tensor:
-        """t_i = alpha_i prod_{j>i} (1 - alpha_j): (L, 1, H, W); sums to 1 over the layers."""
-        return self.alpha * self.visibility()
+    def transmittance(self) -> Any:
+        """Share of each layer in each pixel: (L, 1, H, W)."""
+        return transmittance(self.alpha)
 
-    def all_in_focus(self) -> Tensor:
+    def all_in_focus(self) -> Any:
         """Composite of all layers without blur (Eq. 1): (C, H, W)."""
         return (self.transmittance() * self.color).sum(0)
 
-    def defocus_map(self) -> Tensor:
+    def defocus_map(self) -> Any:
         """Composite of the layers' defocus scales (supplement, Eq. 2): (H, W)."""
         return (self.transmittance()[:, 0] * self.defocus_scales[:, None, None]).sum(0)
 
     def render(self, blur: TiledBlur) -> Tensor:
         """Both views through the lens (Eq. 2): (V, C, H, W)."""
-        blurred = blur(torch.cat([self.color * self.alpha, self.alpha], dim=1))
+        library = _library(self.color)
+        blurred = blur(library.concatenate([self.color * self.alpha, self.alpha], 1))
         color, alpha = blurred[:, :, :-1], blurred[:, :, -1:]
-        return (color * visibility(alpha)).sum(0)
+        rendered: Tensor = (color * visibility(alpha)).sum(0)
+        return rendered

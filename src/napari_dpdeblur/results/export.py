@@ -16,23 +16,23 @@ import numpy.typing as npt
 import tifffile
 from PIL import Image, PngImagePlugin
 
+from napari_dpdeblur.array_types import AnyFloatArray
 from napari_dpdeblur.capture.levels import linear_to_srgb
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.files import atomic_file
 from napari_dpdeblur.results.preview import defocus_colors, white_point
 from napari_dpdeblur.results.tiff_files import SOFTWARE, write_image, write_mpi
 
-FloatArray = npt.NDArray[np.floating]
 PNG, TIFFS = ".png", (".tif", ".tiff")
 
 
-def srgb_encode(linear: FloatArray) -> npt.NDArray[np.float32]:
+def srgb_encode(linear: AnyFloatArray) -> npt.NDArray[np.float32]:
     """The sRGB transfer curve (IEC 61966-2-1) of values in 0..1, clipped; any shape, NaN is 0."""
     values = np.clip(np.nan_to_num(np.asarray(linear, np.float32)), 0.0, 1.0)
     return linear_to_srgb(values)
 
 
-def srgb_bytes(linear: FloatArray) -> npt.NDArray[np.uint8]:
+def srgb_bytes(linear: AnyFloatArray) -> npt.NDArray[np.uint8]:
     """The same curve as bytes, from a table: several times as fast, for pictures that move."""
     table = _srgb_table()
     index = np.multiply(linear, len(table) - 1, dtype=np.float32)
@@ -48,7 +48,7 @@ def _srgb_table() -> npt.NDArray[np.uint8]:
 
 
 def display_values(
-    image: FloatArray, white: float | None = None, dtype: npt.DTypeLike = np.uint16
+    image: AnyFloatArray, white: float | None = None, dtype: npt.DTypeLike = np.uint16
 ) -> npt.NDArray[np.unsignedinteger]:
     """Linear (C, H, W) to (H, W) or (H, W, 3) as a screen expects it: uint8 or uint16.
 
@@ -63,7 +63,7 @@ def display_values(
     return pixels[..., 0] if pixels.shape[-1] == 1 else pixels
 
 
-def write_picture(path: Path, image: FloatArray, white: float | None = None) -> Path:
+def write_picture(path: Path, image: AnyFloatArray, white: float | None = None) -> Path:
     """Write a linear image (C, H, W) with the sRGB tone curve as 16-bit PNG or TIFF."""
     pixels = display_values(image, white)
     writers: dict[str, Callable[[Path], None]] = {PNG: lambda p: _write_png16(p, pixels)}
@@ -73,7 +73,7 @@ def write_picture(path: Path, image: FloatArray, white: float | None = None) -> 
 
 def write_defocus(
     path: Path,
-    defocus_map: FloatArray,
+    defocus_map: AnyFloatArray,
     limits: tuple[float, float] | None = None,
     colors: tuple[str, npt.NDArray[np.uint8]] | None = None,
 ) -> Path:
@@ -100,7 +100,7 @@ def write_defocus(
 
 
 def write_layer_stack(
-    path: Path, color: FloatArray, alpha: FloatArray, defocus_scales: npt.ArrayLike
+    path: Path, color: AnyFloatArray, alpha: AnyFloatArray, defocus_scales: npt.ArrayLike
 ) -> Path:
     """Write layers (L, C, H, W) and (L, 1, H, W) as RGBA pages of a TIFF, linear, back to front."""
 

@@ -7,13 +7,10 @@ from typing import BinaryIO
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
+from napari_dpdeblur.array_types import AnyFloatArray, Picture
 from napari_dpdeblur.capture.levels import linear_to_srgb
-
-FloatArray = npt.NDArray[np.floating]
-Picture = npt.NDArray[np.uint8]
 
 PANEL_LONG_SIDE_PX = 720
 GAP_PX = 12
@@ -25,7 +22,7 @@ BACKGROUND = (24, 24, 27)
 INK = (236, 236, 240)
 
 
-def tone_curve(image: FloatArray, white: float) -> Picture:
+def tone_curve(image: AnyFloatArray, white: float) -> Picture:
     """Linear (C, H, W) to display bytes (H, W, 3): `white` becomes full scale, sRGB gamma."""
     linear = np.nan_to_num(np.asarray(image, dtype=np.float32)) / np.float32(max(white, 1e-12))
     display = linear_to_srgb(np.clip(linear, 0.0, 1.0))
@@ -33,13 +30,13 @@ def tone_curve(image: FloatArray, white: float) -> Picture:
     return np.repeat(picture, 3, axis=2) if picture.shape[2] == 1 else picture
 
 
-def white_point(image: FloatArray) -> float:
+def white_point(image: AnyFloatArray) -> float:
     """The linear value that is shown as white: nearly the brightest, so that sparks may clip."""
     return float(np.percentile(np.nan_to_num(image), WHITE_PERCENTILE))
 
 
 def defocus_colors(
-    defocus_map: FloatArray, lowest: float, highest: float, palette: Picture | None = None
+    defocus_map: AnyFloatArray, lowest: float, highest: float, palette: Picture | None = None
 ) -> Picture:
     """Defocus (H, W) in the perceptually even colours of viridis, bytes (H, W, 3).
 
@@ -55,7 +52,7 @@ def defocus_colors(
 
 
 def preview_picture(
-    all_in_focus: FloatArray, defocus_map: FloatArray, captured: FloatArray | None = None
+    all_in_focus: AnyFloatArray, defocus_map: AnyFloatArray, captured: AnyFloatArray | None = None
 ) -> Picture:
     """Labelled panels in a row, bytes (h, w, 3).
 

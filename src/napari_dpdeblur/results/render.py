@@ -9,8 +9,8 @@ import numpy as np
 from napari_dpdeblur.errors import CalibrationError
 
 if TYPE_CHECKING:
+    from napari_dpdeblur.array_types import Crop
     from napari_dpdeblur.calibration import Calibration
-    from napari_dpdeblur.fitting.problem import Crop
     from napari_dpdeblur.optics import MultiplaneImage, TiledBlur
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import tifffile
 
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.files import open_regular
 from napari_dpdeblur.files.plain import parse_json
@@ -19,8 +20,6 @@ MAX_PIXELS = 200_000_000
 MAX_LAYERS = 512
 # float16 keeps 11 bits: enough for any picture in this range, in half the space of float32.
 HALF_PRECISION_RANGE = (1e-2, 3e4)
-
-FloatArray = npt.NDArray[np.float32]
 
 
 def write_image(path: Path, image: FloatArray, **description: Any) -> None:

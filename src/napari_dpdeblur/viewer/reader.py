@@ -23,7 +23,7 @@ from napari_dpdeblur.capture import (
 from napari_dpdeblur.capture.image_file import MAX_BYTES
 from napari_dpdeblur.errors import CaptureError, DpDeblurError
 from napari_dpdeblur.files import digest
-from napari_dpdeblur.results import RunRecord, read_run
+from napari_dpdeblur.results import Result, read_run
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import watch
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
@@ -143,18 +143,18 @@ def _calibrations_in(folder: Path) -> list[Path]:
 
 def _read_result(folder: Path, with_capture: bool) -> list[LayerData]:
     """The layers of a run, above the views it was made from if their files are still there."""
-    record = read_run(folder)
-    capture = _original_capture(record) if with_capture else None
+    result = read_run(folder)
+    capture = _original_capture(result) if with_capture else None
     views = [] if capture is None else capture_layers(capture)
-    return [*views, *run_layers(record, run_folder=folder)]
+    return [*views, *run_layers(result)]
 
 
-def _original_capture(record: RunRecord) -> DualPixelCapture | None:
+def _original_capture(result: Result) -> DualPixelCapture | None:
     """The capture of a run, if its files are still what they were.
 
     Whoever made the run could name any file of this computer: nothing is decoded before.
     """
-    described = record.provenance.get("capture")
+    described = result.provenance.get("capture")
     try:
         files, sums = list(described["files"]), list(described["sha256"])
         is_pair = 0 < len(files) == len(sums) <= MAX_FILES

@@ -6,25 +6,19 @@ from typing import Any
 
 import napari
 
-from napari_dpdeblur.calibration import Calibration
-from napari_dpdeblur.capture import DualPixelCapture
-from napari_dpdeblur.results import RunRecord
+from napari_dpdeblur.results import Result
 from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.convert import capture_layers, run_layers
 
 
-def show_result(
-    record: RunRecord,
-    capture: DualPixelCapture | None = None,
-    calibration: Calibration | None = None,
-) -> Any:
+def show_result(result: Result) -> Any:
     """Add the views and the result to the open viewer, or to a new one; return the viewer.
 
     In a script this waits until the window is closed. Where an event loop runs already, such as
     IPython's, it comes back at once.
     """
     viewer = napari.current_viewer() or napari.Viewer()
-    views = [] if capture is None else capture_layers(capture)
-    put_layers(viewer, [*views, *run_layers(record, calibration=calibration)])
+    views = [] if result.capture is None else capture_layers(result.capture)
+    put_layers(viewer, [*views, *run_layers(result)])
     napari.run()
     return viewer

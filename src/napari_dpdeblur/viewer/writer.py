@@ -23,7 +23,7 @@ from napari_dpdeblur.viewer.layers.convert import (
     LayerData,
     info,
     linear_image,
-    record_of_layers,
+    result_of_layers,
     run_placement,
 )
 
@@ -38,9 +38,9 @@ def write_run(path: str, layers: Iterable[LayerData]) -> list[str]:
             f"The chosen layers belong to {len(groups)} results ({', '.join(groups)}); "
             "select the layers of one of them and save again."
         )
-    record = record_of_layers(results)
-    record = replace(record, provenance=_placed_provenance(record.provenance, results))
-    return [str(write_run_folder(record, Path(path)))]
+    result = result_of_layers(results)
+    result = replace(result, provenance=_placed_provenance(result.provenance, results))
+    return [str(write_run_folder(result, Path(path)))]
 
 
 def write_layer(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:

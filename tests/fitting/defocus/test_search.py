@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -8,12 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from napari_dpdeblur.fitting.defocus.local_estimate import ROUNDS, Estimate
+from napari_dpdeblur.fitting.defocus.local_estimate import Estimate
 from napari_dpdeblur.fitting.defocus.search import (
     DefocusSearch,
     automatic_range,
     on_grid_of,
-    returned,
     search,
     search_factor,
     search_scales,
@@ -22,6 +21,7 @@ from napari_dpdeblur.fitting.defocus.search import (
 from napari_dpdeblur.fitting.image.wiener import wiener_images
 from napari_dpdeblur.fitting.problem import FitProblem, pose_problem
 from napari_dpdeblur.fitting.settings import FitSettings
+from napari_dpdeblur.generators import finish
 from napari_dpdeblur.optics import TiledBlur
 
 CPU = torch.device("cpu")
@@ -101,20 +101,9 @@ def test_outlines_become_straight() -> None:
     bumpy = torch.where(cols < 64 + 4 * torch.sin(rows / 2).sign(), 0.4, 1.2)
     search = DefocusSearch(Estimate(bumpy, torch.full_like(bumpy, 1e4)), bumpy)
     steps = with_sharp_edges(search, torch.full((1, 96, 128), 0.5), 1e-6)
-    for _ in range(ROUNDS):
-        next(steps)
-    found = returned(steps).defocus_map
+    found = finish(steps).defocus_map
     wrong, before = (float(((m - truth).abs() > 0.1).float().mean()) for m in (found, bumpy))
     assert wrong < 0.3 * before
-
-
-def test_returned_refuses_an_unfinished_generator() -> None:
-    def steps() -> Iterator[int]:
-        yield 1
-        yield 2
-
-    with pytest.raises(RuntimeError, match="more steps"):
-        returned(steps())  # type: ignore[arg-type]
 
 
 def mean_square(difference: Tensor) -> float:

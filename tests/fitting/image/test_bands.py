@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from napari_dpdeblur.fitting import FitSettings, run_fit
+from napari_dpdeblur.fitting import FitSettings, fit
 from napari_dpdeblur.fitting.image import bands
 from napari_dpdeblur.fitting.image.bands import bands_of
 from napari_dpdeblur.fitting.problem import FitProblem, pose_problem
@@ -67,14 +67,14 @@ def test_a_fit_in_bands_has_no_seams(
     known: Any, problem: FitProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = FitSettings(layers=6, threads=1, smooth_image=0.0)
-    whole = run_fit(known.capture, known.calibration, settings)
+    whole = fit(known.capture, known.calibration, settings)
     in_bands(monkeypatch, problem, 2)
     seen = {}
-    banded = run_fit(
+    banded = fit(
         known.capture,
         known.calibration,
         settings,
-        on_event=lambda event: seen.update({event.stage: event.total}),
+        progress=lambda event: seen.update({event.stage: event.total}),
     )
     assert seen["image"] == 2 * settings.image_rounds * settings.image_steps
     difference = banded.all_in_focus - whole.all_in_focus

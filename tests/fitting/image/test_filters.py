@@ -3,8 +3,10 @@ from __future__ import annotations
 import cv2
 import numpy as np
 import torch
+from counting_control import CountingControl
 from skimage.restoration import denoise_tv_chambolle
 
+from napari_dpdeblur.cancellation import obeying
 from napari_dpdeblur.fitting.image.filters import (
     GuidedFilter,
     box_mean,
@@ -74,11 +76,12 @@ def test_a_voted_median_of_a_constant_is_that_constant() -> None:
 
 def test_the_bilateral_filter_in_strips_is_that_of_the_whole_image() -> None:
     image = np.random.default_rng(0).random((2, 600, 64), np.float32)
-    calls: list[int] = []
-    found = bilateral_filter(image, 0.2, lambda: calls.append(1))
+    control = CountingControl()
+    with obeying(control):
+        found = bilateral_filter(image, 0.2)
     whole = [cv2.bilateralFilter(plane, -1, 0.2, BILATERAL_SIGMA_PX) for plane in image]
     np.testing.assert_allclose(found, np.stack(whole), atol=1e-6)
-    assert len(calls) == 3
+    assert control.checks == 3
 
 
 def test_the_total_variation_filter_is_the_one_of_scikit_image() -> None:

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 import torch
+from counting_control import CountingControl
 from torch import Tensor
 
+from napari_dpdeblur.cancellation import obeying
 from napari_dpdeblur.fitting.image.layered_renderer import (
     LayeredRenderer,
     SmoothnessWeights,
@@ -57,11 +59,11 @@ def test_agrees_with_the_multiplane_image(posed: Any) -> None:
 
 def test_a_check_between_the_layers(posed: Any) -> None:
     problem, shapes, sharp = posed
-    checks: list[int] = []
-    renderer = LayeredRenderer(problem, SCALES, shapes, BLEND_PX, lambda: checks.append(1))
-    checks.clear()
-    renderer.visible(sharp)
-    assert len(checks) >= len(SCALES)
+    renderer = LayeredRenderer(problem, SCALES, shapes, BLEND_PX)
+    control = CountingControl()
+    with obeying(control):
+        renderer.visible(sharp)
+    assert control.checks >= len(SCALES)
 
 
 @pytest.mark.parametrize("pixel_pitch", [(1, 1), (2, 1)])

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from counting_control import CountingControl
 from torch import Tensor
 
+from napari_dpdeblur.cancellation import obeying
 from napari_dpdeblur.fitting.image import layers
 from napari_dpdeblur.fitting.image.layers import (
     alpha_of_transmittance,
@@ -61,10 +63,11 @@ def test_layers_are_the_same_in_strips(
     stepped_map: Tensor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = layer_shapes(stepped_map, SCALES, (6, 6))
-    looks: list[None] = []
+    control = CountingControl()
     monkeypatch.setattr(layers, "STRIP_PIXELS", 7 * 60)
-    strips = layer_shapes(stepped_map, SCALES, (6, 6), lambda: looks.append(None))
-    assert len(looks) == 7
+    with obeying(control):
+        strips = layer_shapes(stepped_map, SCALES, (6, 6))
+    assert control.checks == 7
     for name in ("visible", "hidden", "background"):
         assert torch.equal(getattr(strips, name), getattr(whole, name))
     assert torch.equal(strips.defocus_map(SCALES), whole.defocus_map(SCALES))

@@ -19,10 +19,6 @@ SHAPE = (96, 128)
 PLANE = torch.full(SHAPE, 0.8)
 
 
-def nothing() -> None:
-    pass
-
-
 @pytest.fixture
 def problem(simulated: Callable[..., Any]) -> FitProblem:
     known = simulated(*SHAPE)
@@ -37,7 +33,7 @@ def seen(problem: FitProblem, sharp: Tensor) -> FitProblem:
 
 def deblurred(problem: FitProblem, expected: Expectation | None = None) -> Tensor:
     scales = search_scales(problem, 16)
-    *_, image = wiener_images(problem, PLANE, scales, 1.0, nothing, expected)
+    *_, image = wiener_images(problem, PLANE, scales, 1.0, expected)
     return image
 
 
@@ -46,8 +42,8 @@ def test_the_expected_image_completes_edges(problem: FitProblem) -> None:
     sharp[:, 30:60, 40:90] = 1
     problem = seen(problem, sharp)
     first = deblurred(problem)
-    again = deblurred(problem, Expectation.of(first, PLANE, EXPECTED["detail"], nothing))
-    finally_ = deblurred(problem, Expectation.of(again, PLANE, EXPECTED["refine"], nothing))
+    again = deblurred(problem, Expectation.of(first, PLANE, EXPECTED["detail"]))
+    finally_ = deblurred(problem, Expectation.of(again, PLANE, EXPECTED["refine"]))
     captured, once, twice, thrice = (
         float((image - sharp)[..., 8:-8, 8:-8].square().mean())
         for image in (problem.views.mean(0), first, again, finally_)
@@ -65,7 +61,7 @@ def test_a_stronger_belief_leaves_less_noise(problem: FitProblem) -> None:
     problem = replace(problem, views=problem.views + noise)
     image, noises = deblurred(problem), []
     for stage in ("detail", "refine"):
-        image = deblurred(problem, Expectation.of(image, PLANE, EXPECTED[stage], nothing))
+        image = deblurred(problem, Expectation.of(image, PLANE, EXPECTED[stage]))
         noises.append(float(image.std()))
     assert noises[1] < 0.5 * noises[0]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from napari_dpdeblur.results import RunRecord
+from napari_dpdeblur.results import Result
 
 pytest.importorskip("napari")
 from qtpy.QtCore import Qt
@@ -46,7 +46,7 @@ def widget(viewer_model: Any, qtbot: Any) -> Iterator[EvaluateWidget]:
 
 
 @pytest.fixture
-def scene(make_record: Callable[..., RunRecord]) -> tuple[list[Any], RunRecord, Any, Any]:
+def scene(make_record: Callable[..., Result]) -> tuple[list[Any], Result, Any, Any]:
     """Layers of a result with its truth, the record, and the true image and map."""
     record = make_record()
     random = np.random.default_rng(5)

@@ -16,7 +16,7 @@ from resting import assert_rests
 from superqt import QCollapsible
 
 from napari_dpdeblur.calibration import Field, save_calibration
-from napari_dpdeblur.fitting import FitControl, FitSettings, run_fit
+from napari_dpdeblur.fitting import FitSettings, fit
 from napari_dpdeblur.fitting.device import available_devices
 from napari_dpdeblur.jobs.fit_job import FitRequest
 from napari_dpdeblur.jobs.fit_job import run as fit_job_steps
@@ -46,7 +46,7 @@ def test_run_gives_the_result_as_layers_in_their_place(bench, scene_capture, cal
         "scene confidence",
         "scene MPI",
     ]
-    expected = run_fit(scene_capture, calibration, QUICK)
+    expected = fit(scene_capture, calibration, QUICK)
     image = bench.viewer.layers["scene all-in-focus"]
     np.testing.assert_allclose(image.data, expected.all_in_focus[0], atol=1e-5)
     np.testing.assert_allclose(
@@ -169,7 +169,7 @@ def test_the_result_comes_whatever_the_controls_say_meanwhile(bench):
 def test_a_fit_that_went_on_teaches_no_speed(bench, scene_capture, calibration):
     settings = FitSettings(layers=4, image_rounds=2, image_steps=3, threads=1)
     request = FitRequest(scene_capture, calibration, settings, is_resumable=True)
-    for message in fit_job_steps(request, FitControl()):
+    for message in fit_job_steps(request):
         if isinstance(message, Progress) and message.stage == "image":
             break
     bench.run(settings)

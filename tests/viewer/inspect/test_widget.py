@@ -18,7 +18,7 @@ from PIL import Image
 
 from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.errors import ResultError
-from napari_dpdeblur.results import RunRecord
+from napari_dpdeblur.results import Result
 
 pytest.importorskip("napari")
 from controls import assert_usable, own_controls
@@ -35,7 +35,7 @@ PATIENCE_MS = 60_000  # for a machine that has other things to do
 SCALES = np.array([1.2, 0.7, 0.2])
 
 
-def _record(base: RunRecord, channels: int = 1) -> RunRecord:
+def _record(base: Result, channels: int = 1) -> Result:
     """Three planes: all of the picture, a square before it, a strip before that."""
     random = np.random.default_rng(3)
     color = random.uniform(0.05, 0.5, (3, channels, HEIGHT, WIDTH)).astype(np.float32)
@@ -57,13 +57,13 @@ def _record(base: RunRecord, channels: int = 1) -> RunRecord:
 
 
 @pytest.fixture
-def record(make_record: Callable[..., RunRecord]) -> RunRecord:
+def record(make_record: Callable[..., Result]) -> Result:
     return _record(make_record(layers=3))
 
 
 @pytest.fixture
 def docked(
-    viewer: Any, record: RunRecord, calibration: Calibration, qtbot: Any
+    viewer: Any, record: Result, calibration: Calibration, qtbot: Any
 ) -> Iterator[InspectWidget]:
     """The widget in a real window, beside the canvas."""
     put_layers(viewer, run_layers(record, calibration=calibration))
@@ -95,9 +95,7 @@ def open_widget(model: Any, qtbot: Any) -> Iterator[Callable[[], InspectWidget]]
 
 
 @pytest.fixture
-def widget(
-    model: Any, record: RunRecord, calibration: Calibration, open_widget: Any
-) -> InspectWidget:
+def widget(model: Any, record: Result, calibration: Calibration, open_widget: Any) -> InspectWidget:
     put_layers(model, run_layers(record, calibration=calibration))
     return open_widget()
 
@@ -122,7 +120,7 @@ def _hover(viewer: Any, row: float, col: float) -> None:
 
 
 def test_opening_the_panels_does_not_load_torch() -> None:
-    modules = ("inspect_widget", "evaluate_widget")
+    modules = ("inspect.widget", "evaluate.widget")
     code = "".join(f"import napari_dpdeblur.viewer.{name}\n" for name in modules)
     code += "import sys\nsys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -166,7 +164,7 @@ def test_keys_on_the_canvas_step_through_the_layers(
 
 
 def test_channels_of_the_layers(
-    model: Any, widget: InspectWidget, record: RunRecord, qtbot: Any
+    model: Any, widget: InspectWidget, record: Result, qtbot: Any
 ) -> None:
     assert widget.layers_panel.channel.count() == 5
     expected = {
@@ -191,7 +189,7 @@ def test_channels_of_the_layers(
 
 
 def test_cursor_reads_defocus_weights_and_distance(
-    model: Any, record: RunRecord, calibration: Calibration, open_widget: Any
+    model: Any, record: Result, calibration: Calibration, open_widget: Any
 ) -> None:
     known = replace(calibration, lens_constants=(2.0, -0.5))
     put_layers(model, run_layers(record, calibration=known))
@@ -212,7 +210,7 @@ def test_without_lens_constants_there_is_no_distance(model: Any, widget: Inspect
 
 
 def test_refocusing_by_the_sliders(
-    model: Any, widget: InspectWidget, record: RunRecord, qtbot: Any
+    model: Any, widget: InspectWidget, record: Result, qtbot: Any
 ) -> None:
     widget.tabs.setCurrentWidget(widget.refocus_panel)
     captured = _refocus(widget, qtbot)
@@ -340,7 +338,7 @@ def test_a_click_brings_a_place_into_focus(model: Any, widget: InspectWidget, qt
 
 
 def test_without_calibration_a_round_aperture(
-    model: Any, record: RunRecord, calibration: Calibration, open_widget: Any, qtbot: Any
+    model: Any, record: Result, calibration: Calibration, open_widget: Any, qtbot: Any
 ) -> None:
     put_layers(model, run_layers(record))
     widget = open_widget()
@@ -507,7 +505,7 @@ def test_closing_the_panel_leaves_the_viewer_as_it_was(
 
 
 def test_another_fit_into_the_same_layers(
-    model: Any, widget: InspectWidget, record: RunRecord, calibration: Calibration, qtbot: Any
+    model: Any, widget: InspectWidget, record: Result, calibration: Calibration, qtbot: Any
 ) -> None:
     widget.tabs.setCurrentWidget(widget.refocus_panel)
     first = _refocus(widget, qtbot)
@@ -517,7 +515,7 @@ def test_another_fit_into_the_same_layers(
     np.testing.assert_allclose(_refocus(widget, qtbot), first / 2, atol=1e-5)
 
 
-def test_several_results(model: Any, widget: InspectWidget, record: RunRecord) -> None:
+def test_several_results(model: Any, widget: InspectWidget, record: Result) -> None:
     put_layers(model, run_layers(record, group="other"))
     assert widget.choice.count() == 2
     widget.choice.setCurrentText("other MPI")
@@ -546,7 +544,7 @@ def test_export_of_the_view(widget: InspectWidget, tmp_path: Path, qtbot: Any) -
 
 
 def test_export_of_the_stack(
-    widget: InspectWidget, tmp_path: Path, qtbot: Any, record: RunRecord
+    widget: InspectWidget, tmp_path: Path, qtbot: Any, record: Result
 ) -> None:
     widget.export.frames.setValue(3)
     with qtbot.waitSignal(widget.export.saved, timeout=PATIENCE_MS):

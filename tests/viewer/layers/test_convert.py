@@ -19,7 +19,7 @@ from napari_dpdeblur.viewer.layers.convert import (
     linear_image,
     picture_layer,
     placement,
-    record_of_layers,
+    result_of_layers,
     run_layers,
 )
 
@@ -65,7 +65,7 @@ def test_the_slider_of_the_mpi_is_named_and_walks_from_back_to_front(viewer_mode
 def test_a_result_survives_the_way_through_the_viewer(viewer_model, make_record, channels):
     record = make_record(channels)
     put_layers(viewer_model, run_layers(record))
-    back = record_of_layers(viewer_model.layers)
+    back = result_of_layers(viewer_model.layers)
     for name in ("all_in_focus", "defocus_map", "confidence", "mpi_color", "mpi_alpha"):
         np.testing.assert_array_equal(getattr(back, name), getattr(record, name))
     np.testing.assert_array_equal(back.defocus_scales, record.defocus_scales)
@@ -83,7 +83,7 @@ def test_colours_are_shown_with_a_tone_curve_and_kept_linear(viewer_model, make_
 def test_an_incomplete_selection_is_no_result(viewer_model, make_record):
     image, defocus, *_ = put_layers(viewer_model, run_layers(make_record()))
     with pytest.raises(ResultError, match="confidence and mpi missing; select all layers of one"):
-        record_of_layers([image, defocus])
+        result_of_layers([image, defocus])
 
 
 def test_the_defocus_map_has_even_colours_and_a_bar_with_its_unit(viewer_model, make_record):
@@ -143,7 +143,7 @@ def test_new_data_of_the_same_kind_goes_into_the_same_layer(viewer_model, make_r
     second = put_layers(viewer_model, run_layers(record))
     assert [a is b for a, b in zip(first, second, strict=True)] == [True] * 4
     assert first[1].colormap.name == "inferno"
-    np.testing.assert_array_equal(record_of_layers(viewer_model.layers).mpi_color, record.mpi_color)
+    np.testing.assert_array_equal(result_of_layers(viewer_model.layers).mpi_color, record.mpi_color)
 
 
 def test_kernels_are_drawn_over_their_tiles(viewer_model, calibration, scene_capture):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
 from napari_dpdeblur.calibration.solve.tile_observations import Tiles
+from napari_dpdeblur.cancellation import check_cancelled
 
 START_REGULARISATION = 0.03
 START_HIGH_FREQUENCIES = 300.0
@@ -88,7 +88,7 @@ class KernelProblem:
         prior = self.smoothness * _laplacian(kernels) + self.energy * kernels
         return data + prior + self.penalty
 
-    def minimise(self, iterations: int, check: Callable[[], None] = lambda: None) -> Tensor:
+    def minimise(self, iterations: int) -> Tensor:
         """Accelerated projected gradient on the simplex (FISTA), from a Wiener estimate.
 
         ``check`` is called before every step and may raise to end the solve.
@@ -97,7 +97,7 @@ class KernelProblem:
         kernels = ahead = self.start
         momentum = 1.0
         for _ in range(iterations):
-            check()
+            check_cancelled()
             moved = project_on_simplex(ahead - step * self.gradient(ahead))
             following = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
             ahead = moved + (momentum - 1) / following * (moved - kernels)

@@ -11,7 +11,7 @@ terms are one, of pictures filtered by sqrt(1 + l4 |omega|^2), because filters c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,7 +44,7 @@ class Solution:
 
 
 def solve_kernels(
-    evidence: Evidence, settings: SolveSettings, check: Callable[[], None] = lambda: None
+    evidence: Evidence, settings: SolveSettings
 ) -> Generator[tuple[int, int], None, Solution]:
     """Yields (tiles done, tiles in all) and returns the solution; ``check`` may raise to end it."""
     height, width = evidence.valid.shape
@@ -62,7 +62,7 @@ def solve_kernels(
     for start in range(0, len(todo), CHUNK_TILES):
         chunk = todo[start : start + CHUNK_TILES]
         with torch.no_grad():
-            problem, found = _solve_chunk(tiles, chunk, settings, check)
+            problem, found = _solve_chunk(tiles, chunk, settings)
             residual[chunk] = problem.residual(found).numpy()
         kernels[chunk] = found.numpy()
         yield start + len(chunk), len(todo)
@@ -72,17 +72,17 @@ def solve_kernels(
 
 
 def _solve_chunk(
-    tiles: Tiles, chunk: np.ndarray, settings: SolveSettings, check: Callable[[], None]
+    tiles: Tiles, chunk: np.ndarray, settings: SolveSettings
 ) -> tuple[KernelProblem, torch.Tensor]:
     """Kernels (n, 2, K, K) of some tiles: roughly, then with the place of the screen refined."""
     problem = KernelProblem.of(tiles, chunk, settings)
     if tiles.render is None or settings.rough_iterations == 0:
-        return problem, problem.minimise(settings.iterations, check)
-    rough = problem.minimise(settings.rough_iterations, check)
+        return problem, problem.minimise(settings.iterations)
+    rough = problem.minimise(settings.rough_iterations)
     for tile, stretch in zip(chunk, tile_stretches(problem, rough), strict=True):
         tiles.render_again(tile, stretch)
     problem = replace(KernelProblem.of(tiles, chunk, settings), start=rough)
-    return problem, problem.minimise(settings.iterations, check)
+    return problem, problem.minimise(settings.iterations)
 
 
 def fill_from_neighbours(

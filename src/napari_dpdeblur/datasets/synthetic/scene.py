@@ -25,6 +25,7 @@ from napari_dpdeblur.datasets.synthetic.objects import scene_objects
 from napari_dpdeblur.datasets.synthetic.shapes import Grid
 from napari_dpdeblur.errors import CaptureError
 from napari_dpdeblur.files import atomic_file
+from napari_dpdeblur.optics.mpi import transmittance
 
 if TYPE_CHECKING:
     from napari_dpdeblur.optics import KernelGrid, MultiplaneImage
@@ -83,9 +84,7 @@ class SyntheticScene:
     @property
     def _transmittance(self) -> np.ndarray:
         """Share of each layer in each pixel (Eq. 1): (L, 1, H, W)."""
-        clear = np.cumprod(1 - self.alpha[:0:-1], axis=0)[::-1]
-        clear = np.concatenate([clear, np.ones_like(self.alpha[:1])])
-        return np.asarray(self.alpha * clear)
+        return np.asarray(transmittance(self.alpha))
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.fitting.defocus.grid_solver import GridSystem, solve
 
-FloatArray = npt.NDArray[np.float32]
 EDGE_FLOOR = 1e-3
 SOLVER_STEPS = 40
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.errors import EvaluationError
-from napari_dpdeblur.evaluation.baselines.prediction import FloatArray, Prediction
+from napari_dpdeblur.evaluation.baselines.prediction import Prediction
 from napari_dpdeblur.evaluation.ground_truth import load_picture, load_predicted_map
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.errors import EvaluationError
-from napari_dpdeblur.evaluation.baselines.prediction import FloatArray, Prediction
+from napari_dpdeblur.evaluation.baselines.prediction import Prediction
 
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration

@@ -6,14 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+from napari_dpdeblur.array_types import FloatArray
 
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
-
-FloatArray = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)

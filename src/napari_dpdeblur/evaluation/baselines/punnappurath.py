@@ -8,9 +8,10 @@ import cv2
 import numpy as np
 import torch
 
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.evaluation.baselines.direction import moves_right_behind_focus
 from napari_dpdeblur.evaluation.baselines.edge_aware import edge_aware_fill
-from napari_dpdeblur.evaluation.baselines.prediction import FloatArray, Prediction
+from napari_dpdeblur.evaluation.baselines.prediction import Prediction
 from napari_dpdeblur.fitting.image.filters import GuidedFilter
 
 if TYPE_CHECKING:

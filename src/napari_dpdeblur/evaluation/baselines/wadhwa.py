@@ -8,9 +8,10 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.evaluation.baselines.direction import moves_right_behind_focus
 from napari_dpdeblur.evaluation.baselines.edge_aware import edge_aware_fill
-from napari_dpdeblur.evaluation.baselines.prediction import FloatArray, Prediction
+from napari_dpdeblur.evaluation.baselines.prediction import Prediction
 
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration

@@ -10,7 +10,7 @@ from napari_dpdeblur.evaluation.comparison.methods import NamedMethod, fit_metho
 from napari_dpdeblur.evaluation.comparison.result_store import Row
 
 if TYPE_CHECKING:
-    from napari_dpdeblur.fitting.problem import Crop
+    from napari_dpdeblur.array_types import Crop
 
 FULL = "all terms"
 NO_BIAS = "no bias correction"

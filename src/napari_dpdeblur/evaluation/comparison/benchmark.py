@@ -26,10 +26,10 @@ from napari_dpdeblur.evaluation.ground_truth import (
 from napari_dpdeblur.evaluation.scoring import Truth, score
 
 if TYPE_CHECKING:
+    from napari_dpdeblur.array_types import Crop
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.evaluation.baselines.prediction import Prediction
-    from napari_dpdeblur.fitting.problem import Crop
 
 
 @dataclass(frozen=True)

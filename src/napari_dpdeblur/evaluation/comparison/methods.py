@@ -16,11 +16,11 @@ from napari_dpdeblur.evaluation.baselines.onnx_model import OnnxModel
 from napari_dpdeblur.fitting.presets import PRESETS
 
 if TYPE_CHECKING:
+    from napari_dpdeblur.array_types import Crop
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.evaluation.baselines.prediction import Method
     from napari_dpdeblur.fitting import FitSettings
-    from napari_dpdeblur.fitting.problem import Crop
 
 # The published optimisation takes a day per scene, so it has to be asked for.
 DEFAULT_METHODS = (*BASELINES, "preview", "standard")
@@ -57,10 +57,10 @@ def fit_method(
     identity = json.dumps([__version__, values, crop], sort_keys=True)
 
     def predict(capture: DualPixelCapture, calibration: Calibration) -> Prediction:
-        from napari_dpdeblur.fitting import FitSettings, run_fit
+        from napari_dpdeblur.fitting import FitSettings, fit
 
         settings: FitSettings = FitSettings.of(values)
-        result = run_fit(capture, calibration, settings, crop=crop)
+        result = fit(capture, calibration, settings, crop=crop, progress=False)
         return Prediction(result.all_in_focus, result.defocus_map)
 
     return NamedMethod(name, label, predict, lambda scene: identity)

@@ -12,11 +12,9 @@ from itertools import pairwise
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 from scipy.ndimage import affine_transform
 
-FloatArray = npt.NDArray[np.float32]
-Float64Array = npt.NDArray[np.float64]
+from napari_dpdeblur.array_types import Float64Array, FloatArray
 
 CURVE_DEGREE = 3
 MAX_ITERATIONS = 60

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.errors import EvaluationError
 from napari_dpdeblur.evaluation.focus_stack.alignment import Breathing, find_breathing
-
-FloatArray = npt.NDArray[np.float32]
 
 MIN_SLICES = 3
 DETAIL_SIGMA_PX = 1.0  # what is finer than this counts as detail

@@ -13,6 +13,7 @@ from typing import Any
 
 from PIL import Image
 
+from napari_dpdeblur.array_types import Picture
 from napari_dpdeblur.evaluation.comparison.tables import HEADINGS, TableRow, best_of
 from napari_dpdeblur.evaluation.report.pictures import (
     IMAGE_ERROR_SHOWN,
@@ -20,7 +21,6 @@ from napari_dpdeblur.evaluation.report.pictures import (
     MAP_ERROR_SHOWN,
 )
 from napari_dpdeblur.evaluation.scoring import LARGER_IS_BETTER, METRICS
-from napari_dpdeblur.results.preview import Picture
 
 QUALITY = {"image": 94, "image error": 75, "defocus": 90, "defocus error": 75}
 WEBP_EFFORT = 4  # of 6: half a second per picture would be more

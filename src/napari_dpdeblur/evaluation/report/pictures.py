@@ -9,12 +9,13 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from napari_dpdeblur.array_types import FloatArray, Picture
 from napari_dpdeblur.evaluation.alignment import Alignment
 from napari_dpdeblur.evaluation.baselines.prediction import Prediction
-from napari_dpdeblur.evaluation.ground_truth import DefocusTruth, FloatImage
+from napari_dpdeblur.evaluation.ground_truth import DefocusTruth
 from napari_dpdeblur.evaluation.metrics import affine_fit
 from napari_dpdeblur.evaluation.scoring import Truth
-from napari_dpdeblur.results.preview import Picture, defocus_colors, tone_curve, white_point
+from napari_dpdeblur.results.preview import defocus_colors, tone_curve, white_point
 
 IMAGE_ERROR_SHOWN = 0.15  # of the truth's maximum, where the colours end
 MAP_ERROR_SHOWN = 0.3  # of the range of the truth's file
@@ -27,7 +28,7 @@ KINDS = (IMAGE, IMAGE_ERROR, MAP, MAP_ERROR)
 class ScenePictures:
     """Draws everything about one scene; ``captured`` (C, H, W) is the mean of both views."""
 
-    captured: FloatImage
+    captured: FloatArray
     truth: Truth
 
     @cached_property
@@ -70,7 +71,7 @@ class ScenePictures:
         return pictures
 
     def _of_image(
-        self, image: FloatImage, alignment: list[list[float]] | None
+        self, image: FloatArray, alignment: list[list[float]] | None
     ) -> dict[str, Picture]:
         matrix = np.eye(2, 3) if alignment is None else np.array(alignment)
         laid = Alignment(matrix).apply(np.nan_to_num(image))
@@ -80,7 +81,7 @@ class ScenePictures:
             pictures[IMAGE_ERROR] = _image_error(laid, truth)
         return pictures
 
-    def _of_map(self, defocus_map: FloatImage) -> dict[str, Picture]:
+    def _of_map(self, defocus_map: FloatArray) -> dict[str, Picture]:
         truth = self.truth.defocus
         if not isinstance(truth, str) and truth.defocus.shape != defocus_map.shape:
             return {}
@@ -95,7 +96,7 @@ class ScenePictures:
         }
 
 
-def _on_scale_of(truth: DefocusTruth, defocus_map: FloatImage) -> npt.NDArray[np.float64]:
+def _on_scale_of(truth: DefocusTruth, defocus_map: FloatArray) -> npt.NDArray[np.float64]:
     """a p + b, closest to the truth: the fit behind AIWE(2), in which any unit is as good."""
     values = defocus_map.astype(np.float64).ravel()
     target = truth.defocus.astype(np.float64).ravel()
@@ -105,7 +106,7 @@ def _on_scale_of(truth: DefocusTruth, defocus_map: FloatImage) -> npt.NDArray[np
     return affine_fit(values, target, weight).reshape(defocus_map.shape)
 
 
-def _image_error(image: FloatImage, truth: FloatImage) -> Picture:
+def _image_error(image: FloatArray, truth: FloatArray) -> Picture:
     error = np.abs(image - truth).mean(axis=0) / max(float(truth.max()), 1e-12)
     return _error_colors(error, IMAGE_ERROR_SHOWN)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
+
+from napari_dpdeblur.cancellation import check_cancelled
 
 SMOOTHING_STEPS = 2
 DAMPING = 0.7
@@ -95,7 +95,6 @@ def solve(
     start: Tensor,
     steps: int = 20,
     tolerance: float = 1e-5,
-    check: Callable[[], None] = lambda: None,
 ) -> Tensor:
     """Solve system(x) = right_side from ``start`` by preconditioned conjugate gradients.
 
@@ -108,7 +107,7 @@ def solve(
     energy = (residual * direction).sum()
     enough = tolerance * right_side.norm()
     for _ in range(steps):
-        check()
+        check_cancelled()
         moved = system(direction)
         length = energy / (direction * moved).sum().clamp_min(torch.finfo(values.dtype).tiny)
         values += length * direction

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -69,7 +69,6 @@ def propagate(
     smoothness: float = 1.0,
     start: Tensor | None = None,
     rounds: int = ROUNDS,
-    check: Callable[[], None] = lambda: None,
 ) -> Iterator[Tensor]:
     """Spread estimates to pixels that have none, up to the edges of ``guide``; yield each round.
 
@@ -89,7 +88,7 @@ def propagate(
             along_x = stiff_x * _step_weight(values[:, 1:] - values[:, :-1])
             along_y = stiff_y * _step_weight(values[1:] - values[:-1])
             system = GridSystem(trusted, along_x, along_y)
-        values = solve(system, system.weight * centre, values, check=check)
+        values = solve(system, system.weight * centre, values)
         yield values
 
 

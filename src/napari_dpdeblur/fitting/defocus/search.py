@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
 
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fitting.defocus.cost_volume import Evidence, collect_evidence
 from napari_dpdeblur.fitting.defocus.local_estimate import Estimate, local_estimate, propagate
@@ -28,9 +28,6 @@ OUTLINE_EPSILON = 1e-3
 STRAIGHT_RADIUS = (7, 7)  # of the window in which outlines become straight, likewise
 
 
-_Returned = TypeVar("_Returned")
-
-
 @dataclass(frozen=True)
 class DefocusSearch:
     """Estimates of single pixels and the map (h, w) spread from them, at reduced resolution."""
@@ -42,15 +39,6 @@ class DefocusSearch:
     def confidence(self) -> Tensor:
         """How much each pixel says itself about its defocus, 0 to 1: (h, w)."""
         return self.estimate.confidence
-
-
-def returned(steps: Generator[object, None, _Returned]) -> _Returned:
-    """The value of a generator that has yielded all it yields."""
-    try:
-        next(steps)
-    except StopIteration as end:
-        return cast(_Returned, end.value)
-    raise RuntimeError("the generator has more steps than it was expected to have")
 
 
 def search_factor(problem: FitProblem) -> int:
@@ -111,7 +99,6 @@ def propagated(
     evidence: Evidence,
     smoothness: float,
     use_evidence: bool = True,
-    check: Callable[[], None] = lambda: None,
 ) -> Generator[Tensor, None, DefocusSearch]:
     """Local estimates, then propagation; yields the map after each round."""
     estimate = local_estimate(evidence)
@@ -119,7 +106,7 @@ def propagated(
         middle = torch.full_like(estimate.centre, float(evidence.scales.mean()))
         estimate = Estimate(middle, torch.ones_like(estimate.weight))
     values = estimate.centre
-    for values in propagate(estimate, evidence.guide, smoothness, check=check):
+    for values in propagate(estimate, evidence.guide, smoothness):
         yield values
     return DefocusSearch(estimate, values)
 
@@ -128,7 +115,6 @@ def with_sharp_edges(
     search: DefocusSearch,
     sharp: Tensor,
     smoothness: float,
-    check: Callable[[], None] = lambda: None,
 ) -> Generator[Tensor, None, DefocusSearch]:
     """Spread the estimates again up to the edges of a sharp image (C, h, w) of any size.
 
@@ -141,21 +127,21 @@ def with_sharp_edges(
     fine_guide = sharp.mean(0).clamp_min(0)
     guide = area_resample(fine_guide, (height, width))
     values = search.defocus_map
-    for values in propagate(search.estimate, guide, smoothness, check=check):
+    for values in propagate(search.estimate, guide, smoothness):
         yield values
     passes = GuidedFilter(fine_guide, OUTLINE_RADIUS_PX, OUTLINE_EPSILON)
-    check()
+    check_cancelled()
     fine = resample(values, (fine_guide.shape[-2], fine_guide.shape[-1]))
-    return replace(search, defocus_map=_straight(voted_median(fine, passes, check), check))
+    return replace(search, defocus_map=_straight(voted_median(fine, passes)))
 
 
-def _straight(defocus_map: Tensor, check: Callable[[], None]) -> Tensor:
+def _straight(defocus_map: Tensor) -> Tensor:
     """The map (h, w) with straight outlines; what lies between them hardly changes."""
 
     def around(votes: Tensor) -> Tensor:
         return box_mean(box_mean(votes, STRAIGHT_RADIUS), STRAIGHT_RADIUS)
 
-    return voted_median(defocus_map, around, check)
+    return voted_median(defocus_map, around)
 
 
 def automatic_range(defocus_map: Tensor) -> tuple[float, float]:

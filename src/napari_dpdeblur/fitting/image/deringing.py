@@ -7,10 +7,9 @@ surfaces on which the views themselves show nothing: that tells them from textur
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from torch import Tensor
 
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.image.filters import (
     box_mean,
     largest_around,
@@ -45,25 +44,23 @@ def within_capture(problem: FitProblem, image: Tensor) -> Tensor:
     return image.maximum(DARKER_BY * darkest).minimum(problem.views.max())
 
 
-def calmed(
-    problem: FitProblem, image: Tensor, strength: float, check: Callable[[], None] = lambda: None
-) -> Tensor:
+def calmed(problem: FitProblem, image: Tensor, strength: float) -> Tensor:
     """The image (C, h, w), smoothed where the views are flat beside edges or flat altogether."""
     if not strength:
         return image
-    smooth = total_variation_filter(image, strength * VARIATION, check=check)
-    return image + flatness(problem, check) * (smooth - image)
+    smooth = total_variation_filter(image, strength * VARIATION)
+    return image + flatness(problem) * (smooth - image)
 
 
-def flatness(problem: FitProblem, check: Callable[[], None] = lambda: None) -> Tensor:
+def flatness(problem: FitProblem) -> Tensor:
     """1 where the views show nothing that could be trusted, 0 where they do: (1, h, w)."""
     energy = _structure(problem)
-    check()
+    check_cancelled()
     coarse = reduce_images(energy, *problem.in_pixels(COARSE_PX))
     edges = largest_around(coarse, (RIPPLE_REACH_PX // COARSE_PX,) * 2)
     edges = box_mean(edges, (FADE_PX // COARSE_PX,) * 2)
     untrusted = TRUSTED_SHARE * (edges + QUIET_FACTOR * coarse.quantile(QUIET_QUANTILE))
-    check()
+    check_cancelled()
     limit = resample(untrusted, (energy.shape[-2], energy.shape[-1])).clamp_min(1e-12)
     return 1 - (energy / limit).clamp_max(1)
 

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, max_pool2d, pad
 
+from napari_dpdeblur.cancellation import check_cancelled
+
 MEDIAN_BINS = 24
 VARIATION_STEPS = 30
 VARIATION_STEP = 0.25  # the largest one that converges
@@ -51,7 +53,6 @@ def total_variation_filter(
     image: Tensor,
     strength: float,
     steps: int = VARIATION_STEPS,
-    check: Callable[[], None] = lambda: None,
 ) -> Tensor:
     """Smooth an image (C, h, w) between its edges: Rudin et al. 1992, solved as Chambolle 2004.
 
@@ -70,7 +71,7 @@ def total_variation_filter(
         smooth = image + field.sum(0)
         smooth[:, 1:] -= field[0, :, :-1]
         smooth[..., 1:] -= field[1, ..., :-1]
-        check()
+        check_cancelled()
     return smooth
 
 
@@ -94,7 +95,6 @@ class GuidedFilter:
 def voted_median(
     values: Tensor,
     counted: Callable[[Tensor], Tensor],
-    check: Callable[[], None] = lambda: None,
 ) -> Tensor:
     """Median of the values (h, w) over the neighbourhood in which a filter counts votes.
 
@@ -109,14 +109,14 @@ def voted_median(
     votes = values.new_empty(MEDIAN_BINS, *values.shape)
     for i in range(MEDIAN_BINS):
         votes[i] = counted((1 - (place - i).abs()).clamp_min(0)).clamp_min(0)
-        check()
-    middle = _middle_of(votes, check)
+        check_cancelled()
+    middle = _middle_of(votes)
     change = middle - place
     changed = place + change * (2 * change.abs() - 1).clamp(0, 1)
     return lowest + step * changed.clamp(0, MEDIAN_BINS - 1)
 
 
-def _middle_of(votes: Tensor, check: Callable[[], None]) -> Tensor:
+def _middle_of(votes: Tensor) -> Tensor:
     """Where half of the votes (B, h, w) are reached, each spread evenly over its bin: (h, w)."""
     half = votes.sum(0) / 2
     before = torch.zeros_like(half)
@@ -126,5 +126,5 @@ def _middle_of(votes: Tensor, check: Callable[[], None]) -> Tensor:
         reached = (share <= 1) & (middle > bin_ + 0.5)
         middle = torch.where(reached, bin_ - 0.5 + share.clamp_min(0), middle)
         before += here
-        check()
+        check_cancelled()
     return middle.clamp_max_(len(votes) - 0.5)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.image.layers import LayerShapes, picture_behind
 from napari_dpdeblur.fitting.problem import FitProblem
 from napari_dpdeblur.optics import TiledBlur, TileLayout
@@ -32,16 +33,15 @@ class LayeredRenderer:
         scales: Tensor,
         shapes: LayerShapes,
         blend_px: int,
-        check: Callable[[], None] = lambda: None,
     ) -> None:
-        blur = TiledBlur(problem.layer_kernels(scales), problem.layout, blend_px, check)
-        check()
+        blur = TiledBlur(problem.layer_kernels(scales), problem.layout, blend_px)
+        check_cancelled()
         blurred_alpha = blur(shapes.alpha)
         self._shapes = shapes
         self._free = visibility(blurred_alpha)  # (L, V, 1, h, w)
-        check()
+        check_cancelled()
         light = blurred_alpha.mul_(self._free).amax((1, 2))
-        check()
+        check_cancelled()
         self._blur = blur.restricted(_tiles_with(light, problem.layout, blend_px))
 
     def visible(self, image: Tensor) -> Tensor:

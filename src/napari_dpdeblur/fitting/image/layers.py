@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate, pad
 
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.image.filters import largest_around
 from napari_dpdeblur.optics.mpi import visibility
 
@@ -54,23 +55,23 @@ class LayerShapes:
         """Alpha of the multiplane image: (L, 1, h, w)."""
         return self.visible + self.hidden
 
-    def defocus_map(self, scales: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
+    def defocus_map(self, scales: Tensor) -> Tensor:
         """Composite of the layers' scales (h, w); what is hidden has no share in it."""
         composite = torch.empty_like(self.background[0])
         for rows in _strips(composite):
             alpha = (self.visible[..., rows, :] + self.hidden[..., rows, :])[:, 0]
             shares = alpha * visibility(alpha)
             composite[rows] = (shares * scales[:, None, None]).sum(0)
-            check()
+            check_cancelled()
         return composite
 
-    def color(self, image: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
+    def color(self, image: Tensor) -> Tensor:
         """Colours of the layers (L, C, h, w): the image where it is seen, what is behind else."""
         behind = picture_behind(image, self.background)
         color = image.new_empty(len(self.visible), *image.shape)
         for layer, visible in zip(color, self.visible, strict=True):
             torch.where(visible > 0, image, behind, out=layer)
-            check()
+            check_cancelled()
         return color
 
 
@@ -85,7 +86,6 @@ def layer_shapes(
     defocus_map: Tensor,
     scales: Tensor,
     reach_px: tuple[int, int],
-    check: Callable[[], None] = lambda: None,
 ) -> LayerShapes:
     """Layers of a surface, continued by ``reach_px`` (rows, cols) behind its nearer parts.
 
@@ -93,7 +93,7 @@ def layer_shapes(
     nowhere.
     """
     farthest = largest_around(defocus_map, reach_px)
-    check()
+    check_cancelled()
     layers = (len(scales), 1, *defocus_map.shape)
     visible, hidden = defocus_map.new_empty(layers), defocus_map.new_empty(layers)
     background = defocus_map.new_empty(1, *defocus_map.shape)
@@ -101,7 +101,7 @@ def layer_shapes(
         strip = _shapes_of_rows(defocus_map[rows], farthest[rows], scales)
         visible[..., rows, :], hidden[..., rows, :] = strip.visible, strip.hidden
         background[:, rows] = strip.background
-        check()
+        check_cancelled()
     return LayerShapes(visible, hidden, background)
 
 

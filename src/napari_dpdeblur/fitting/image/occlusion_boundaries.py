@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.image.filters import largest_around, smallest_around
 from napari_dpdeblur.fitting.problem import FitProblem, resample
 
@@ -36,39 +36,34 @@ class OutlineCare:
         image: Tensor,
         captured: Tensor,
         around: tuple[int, int],
-        check: Callable[[], None] = lambda: None,
     ) -> Tensor:
         """The image (C, h, w), beside outlines within what was captured ``around`` (rows, cols).
 
         A little farther than the care itself: where it ends, a line would remain.
         """
         within = torch.maximum(image, smallest_around(captured, around))
-        check()
+        check_cancelled()
         within = torch.minimum(within, largest_around(captured, around))
-        check()
+        check_cancelled()
         return image + largest_around(self.care, around) * (within - image)
 
 
-def outline_care(
-    problem: FitProblem, defocus_map: Tensor, check: Callable[[], None] = lambda: None
-) -> OutlineCare:
+def outline_care(problem: FitProblem, defocus_map: Tensor) -> OutlineCare:
     """Find the outlines of a map (h, w) of any resolution; the result is on the problem's grid."""
     shape = (problem.views.shape[-2], problem.views.shape[-1])
     pitch = problem.shape[1] / defocus_map.shape[-1]
     slope = pitch / (REACH * problem.kernels.rms_radius_px())
-    envelope = lower_envelope(defocus_map, slope, check)
+    envelope = lower_envelope(defocus_map, slope)
     lowered = torch.minimum(defocus_map, envelope + TOLERATED_STEP)
     care = ((defocus_map - lowered) / FULL_CARE_STEP).clamp(0, 1)
     return OutlineCare(resample(lowered, shape), resample(care, shape))
 
 
-def lower_envelope(
-    values: Tensor, slope: float, check: Callable[[], None] = lambda: None
-) -> Tensor:
+def lower_envelope(values: Tensor, slope: float) -> Tensor:
     """The largest map (h, w) below ``values`` that rises at most by ``slope`` per pixel."""
     steps = math.ceil(float(values.max() - values.min()) / slope)
     for _ in range(min(steps, sum(values.shape))):
         beside = torch.minimum(smallest_around(values, (1, 0)), smallest_around(values, (0, 1)))
         values = torch.minimum(values, beside + slope)
-        check()
+        check_cancelled()
     return values

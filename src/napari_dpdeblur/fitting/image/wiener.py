@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.image.filters import box_mean, largest_around, total_variation_filter
 from napari_dpdeblur.fitting.image.layers import picture_behind, weights_of_layers
 from napari_dpdeblur.fitting.problem import FitProblem
@@ -57,28 +58,24 @@ class Expectation:
     weight: float = 1.0
 
     @classmethod
-    def of(
-        cls, image: Tensor, surfaces: Tensor, belief: Belief, check: Callable[[], None]
-    ) -> Expectation:
+    def of(cls, image: Tensor, surfaces: Tensor, belief: Belief) -> Expectation:
         """Keep the edges of an image (C, h, w), not its ripples and its noise."""
-        smooth = total_variation_filter(image, belief.variation, check=check)
+        smooth = total_variation_filter(image, belief.variation)
         return cls(smooth, surfaces, belief.weight)
 
-    def views_of_surface(
-        self, problem: FitProblem, scale: float, check: Callable[[], None] = lambda: None
-    ) -> Tensor:
+    def views_of_surface(self, problem: FitProblem, scale: float) -> Tensor:
         """The views (V, C, h, w), with what is in front replaced by what lies around it."""
-        own = 1 - self._covered(problem, scale, check)
+        own = 1 - self._covered(problem, scale)
         if bool((own == 1).all()):  # nothing to fill, as in a scene of little depth
             return problem.views
         surely = (own > 0.5).to(own.dtype)
         filled = torch.empty_like(problem.views)
         for out, view in zip(filled, problem.views, strict=True):
-            check()
+            check_cancelled()
             out[:] = picture_behind(view, surely).lerp_(view, own)
         return filled
 
-    def _covered(self, problem: FitProblem, scale: float, check: Callable[[], None]) -> Tensor:
+    def _covered(self, problem: FitProblem, scale: float) -> Tensor:
         """1 where light from in front of a surface arrives, 0 where none does: (1, h, w)."""
         surfaces = self.surfaces[None]
         nearer_by = scale - surfaces
@@ -90,7 +87,7 @@ class Expectation:
             if bool(layer.any()):
                 reach = problem.in_pixels(round(OUTLINE_REACH_PX * middle))
                 covered = torch.maximum(covered, largest_around(layer, reach))
-            check()
+            check_cancelled()
         return box_mean(covered, problem.in_pixels(OUTLINE_FADE_PX))
 
 
@@ -99,7 +96,6 @@ def wiener_images(
     defocus_map: Tensor,
     scales: Tensor,
     smoothness: float = 1.0,
-    check: Callable[[], None] = lambda: None,
     expected: Expectation | None = None,
 ) -> Iterator[Tensor]:
     """Deconvolve at each scale (supplement, Eq. 13) and interpolate between scales.
@@ -113,7 +109,7 @@ def wiener_images(
     floor = max(smoothness * NOISE_TO_SIGNAL, SMALLEST_FLOOR)
     for scale, weight in zip(scales, weights_of_layers(defocus_map, scales), strict=True):
         if bool(weight.any()):
-            image += weight * _surface(problem, float(scale), floor, expected, check)
+            image += weight * _surface(problem, float(scale), floor, expected)
         yield image
 
 
@@ -122,15 +118,14 @@ def _surface(
     scale: float,
     floor: float,
     expected: Expectation | None,
-    check: Callable[[], None],
 ) -> Tensor:
     """The image (C, h, w) of what has this defocus."""
     if expected is None:
-        return _deconvolved(problem, scale, floor, None, check)
-    views = expected.views_of_surface(problem, scale, check)
-    check()
+        return _deconvolved(problem, scale, floor, None)
+    views = expected.views_of_surface(problem, scale)
+    check_cancelled()
     own = replace(problem, views=views)
-    return _deconvolved(own, scale, expected.weight * floor, expected.image, check)
+    return _deconvolved(own, scale, expected.weight * floor, expected.image)
 
 
 def _deconvolved(
@@ -138,7 +133,6 @@ def _deconvolved(
     scale: float,
     noise_to_signal: float,
     expected: Tensor | None,
-    check: Callable[[], None],
 ) -> Tensor:
     """The image (C, h, w) if all of it had this defocus."""
     views = problem.views
@@ -162,7 +156,7 @@ def _deconvolved(
 
     def add(tiles: range, sharp: Tensor) -> None:
         windows.restricted(tiles).scatter(sharp, out)
-        check()
+        check_cancelled()
 
     in_groups(len(windows.tiles), count, sharpened, add)
     return out

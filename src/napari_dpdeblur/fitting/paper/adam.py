@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.paper.losses import LossTerms
 from napari_dpdeblur.fitting.paper.objective import Objective, opaque_behind
 
@@ -48,9 +49,7 @@ class Adam:
         return cls(logits, torch.zeros_like(logits), torch.zeros_like(logits))
 
     @torch.no_grad()
-    def descend(
-        self, gradient: Tensor, rate: float, step: int, check: Callable[[], None] = lambda: None
-    ) -> None:
+    def descend(self, gradient: Tensor, rate: float, step: int) -> None:
         """One step, counted from 0, layer by layer to stay within the cache."""
         first, second = MOMENT_DECAYS
         rate /= 1 - first ** (step + 1)
@@ -60,7 +59,7 @@ class Adam:
             mean.mul_(first).add_(slope, alpha=1 - first)
             square.mul_(second).addcmul_(slope, slope, value=1 - second)
             logits.addcdiv_(mean, square.sqrt().mul_(correction).add_(STEP_FLOOR), value=-rate)
-            check()
+            check_cancelled()
 
 
 @dataclass
@@ -101,7 +100,6 @@ def descend(
     objective: Objective,
     state: PaperState,
     schedule: Schedule,
-    check: Callable[[], None] = lambda: None,
 ) -> Iterator[LossTerms]:
     """Run the schedule from ``state``, which each step changes; yield the terms before each step.
 
@@ -113,7 +111,7 @@ def descend(
             state.color.logits, state.alpha.logits
         )
         rate = schedule.rate(state.step)
-        state.color.descend(color_gradient, rate, state.step, check)
-        state.alpha.descend(alpha_gradient, rate, state.step, check)
+        state.color.descend(color_gradient, rate, state.step)
+        state.alpha.descend(alpha_gradient, rate, state.step)
         state.step += 1
         yield terms

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fitting.paper.losses import LossTerms, LossWeights
 from napari_dpdeblur.fitting.paper.photometric import Photometric
@@ -31,21 +30,18 @@ class Objective:
         weights: LossWeights | None = None,
         bias: Tensor | None = None,
         intensity_scale: float | None = None,
-        check: Callable[[], None] = lambda: None,
     ) -> None:
         self.weights = weights or LossWeights.published(len(blur))
         scale = normalising_scale(views) if intensity_scale is None else intensity_scale
         self.intensity_scale = scale
-        self._check = check
         self._photometric = Photometric(
             views,
             blur,
             views.new_zeros(len(blur)) if bias is None else bias.to(views),
             data_weight=self.weights.data * scale,
             auxiliary_weight=self.weights.auxiliary * scale,
-            check=check,
         )
-        self._regularisation = Regularisation(self.weights, scale, check=check)
+        self._regularisation = Regularisation(self.weights, scale)
 
     @torch.no_grad()
     def loss_and_gradient(
@@ -57,7 +53,7 @@ class Objective:
         for gradient, value in ((color_gradient, color), (alpha_gradient, alpha)):
             for slope, layer in zip(gradient, value, strict=True):
                 slope.mul_(layer).mul_(1 - layer)
-                self._check()
+                check_cancelled()
         return terms, color_gradient, alpha_gradient
 
     @torch.no_grad()

@@ -7,12 +7,12 @@ with the gradients to them, which the adjoint then carries back to the sharp lay
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.paper.local_variance import channel_sum
 from napari_dpdeblur.fitting.paper.losses import CHARBONNIER_SCALE
 from napari_dpdeblur.optics import TiledBlur
@@ -54,13 +54,11 @@ class Photometric:
         data_weight: float,
         auxiliary_weight: float,
         strip_rows: int = 32,
-        check: Callable[[], None] = lambda: None,
     ) -> None:
         self.views, self.blur, self.bias = views, blur, bias
         self.data_weight = data_weight / views.numel()
         self.auxiliary_weight = auxiliary_weight / views.numel()
         self.strip_rows = strip_rows
-        self._check = check
 
     def add_gradient(
         self, color: Tensor, alpha: Tensor, color_gradient: Tensor, alpha_gradient: Tensor
@@ -72,7 +70,7 @@ class Photometric:
             rows = slice(start, start + self.strip_rows)
             strip = _Strip(self, [layer.rows(rows) for layer in layers], self.views[..., rows, :])
             terms += strip.gradient()
-            self._check()
+            check_cancelled()
         for i in range(len(color)):
             self._back_to_layer(i, layers[i], color[i], alpha[i], color_gradient, alpha_gradient)
         return terms

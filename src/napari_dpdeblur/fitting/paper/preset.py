@@ -7,15 +7,17 @@ from collections.abc import Generator
 
 import torch
 
-from napari_dpdeblur.fitting.context import Job, Solution
+from napari_dpdeblur.fitting.context import FitContext
 from napari_dpdeblur.fitting.defocus.search import DefocusSearch, on_grid_of
 from napari_dpdeblur.fitting.events import FitEvent
 from napari_dpdeblur.fitting.paper.adam import Adam, PaperState, Schedule, descend
 from napari_dpdeblur.fitting.paper.losses import LossWeights
 from napari_dpdeblur.fitting.paper.objective import Objective
+from napari_dpdeblur.fitting.result import make_result
 from napari_dpdeblur.fitting.settings import Weights
 from napari_dpdeblur.fitting.stages import layer_scales
 from napari_dpdeblur.optics import MultiplaneImage, TiledBlur, bias_correction
+from napari_dpdeblur.results.result import Result
 
 SAVE_EVERY = 200
 SHOW_EVERY = 10
@@ -27,10 +29,10 @@ def loss_weights(weights: Weights, layers: int) -> LossWeights:
     return LossWeights(weights.data, weights.auxiliary, weights.intensity, weights.alpha, per_layer)
 
 
-def optimised(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, Solution]:
+def optimised(context: FitContext, search: DefocusSearch) -> Generator[FitEvent, None, Result]:
     """Adam from the uniform start on the objective as published, with hard tile selection."""
-    problem, settings = job.problem, job.settings
-    scales = layer_scales(job, search)
+    problem, settings = context.problem, context.settings
+    scales = layer_scales(context, search)
     # colours are sigmoids: bring the brightest pixel to 1
     brightest = float(problem.views.max())
     views = problem.views / brightest
@@ -40,16 +42,15 @@ def optimised(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, Solu
         bias = bias_correction(kernels, mean_intensity=float(views.mean()))
     objective = Objective(
         views,
-        TiledBlur(kernels, problem.layout, blend_px=0, check=job.control.check),
+        TiledBlur(kernels, problem.layout, blend_px=0),
         loss_weights(settings.weights, settings.layers),
         bias,
-        check=job.control.check,
     )
-    state = _start(job, views)
-    for terms in descend(objective, state, Schedule(settings.steps), job.control.check):
+    state = _start(context, views)
+    for terms in descend(objective, state, Schedule(settings.steps)):
         shown = state.step % SHOW_EVERY == 0 or state.step == settings.steps
         mpi = MultiplaneImage(*state.layers(), scales) if shown else None
-        yield job.event(
+        yield context.event(
             "optimise",
             state.step,
             settings.steps,
@@ -57,24 +58,23 @@ def optimised(job: Job, search: DefocusSearch) -> Generator[FitEvent, None, Solu
             image=mpi.all_in_focus() * brightest if mpi else None,
             defocus_map=mpi.defocus_map() if mpi else None,
         )
-        if job.checkpoint is not None and state.step % SAVE_EVERY == 0:
-            _save(job, state)
-    job.clock.end_stage("optimise")
+        if context.checkpoint is not None and state.step % SAVE_EVERY == 0:
+            _save(context, state)
+    context.clock.end_stage("optimise")
     mpi = MultiplaneImage(*state.layers(), scales)
-    return Solution(
+    return make_result(
+        context,
         mpi.all_in_focus() * brightest,
         mpi.defocus_map(),
-        mpi.color * brightest,
-        mpi.alpha,
-        scales,
+        MultiplaneImage(mpi.color * brightest, mpi.alpha, scales),
         on_grid_of(problem, search.confidence),
     )
 
 
-def _start(job: Job, views: torch.Tensor) -> PaperState:
-    step, saved = job.done("optimise"), job.state.tensors
+def _start(context: FitContext, views: torch.Tensor) -> PaperState:
+    step, saved = context.done("optimise"), context.state.tensors
     if not step:
-        return PaperState.uniform(views, job.settings.layers)
+        return PaperState.uniform(views, context.settings.layers)
     color, alpha = (
         Adam(saved[f"{name}_logits"], saved[f"{name}_mean"], saved[f"{name}_square"])
         for name in ("color", "alpha")
@@ -82,10 +82,10 @@ def _start(job: Job, views: torch.Tensor) -> PaperState:
     return PaperState(color, alpha, step)
 
 
-def _save(job: Job, state: PaperState) -> None:
+def _save(context: FitContext, state: PaperState) -> None:
     tensors = {
         f"{name}_{part}": getattr(adam, part)
         for name, adam in (("color", state.color), ("alpha", state.alpha))
         for part in ("logits", "mean", "square")
     }
-    job.save("optimise", state.step, **tensors)
+    context.save("optimise", state.step, **tensors)

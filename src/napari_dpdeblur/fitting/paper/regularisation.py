@@ -6,12 +6,13 @@ goes. Two rows of overlap make the strips exact: a gradient reaches two rows far
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.paper.local_variance import (
     GRADIENT_UNIT,
     VARIANCE_UNIT,
@@ -52,12 +53,10 @@ class Regularisation:
         weights: LossWeights,
         intensity_scale: float,
         strip_rows: int = 64,
-        check: Callable[[], None] = lambda: None,
     ) -> None:
         self.weights = weights
         self.intensity_scale = intensity_scale
         self.strip_rows = strip_rows
-        self._check = check
 
     def add_gradient(
         self, color: Tensor, alpha: Tensor, color_gradient: Tensor, alpha_gradient: Tensor
@@ -67,7 +66,7 @@ class Regularisation:
         for outer, inner, local in strips(color.shape[-2], self.strip_rows):
             strip = _Strip(self, color[:, :, outer], alpha[:, 0, outer], local, color[0, 0].numel())
             terms += strip.add_gradient(color_gradient[:, :, inner], alpha_gradient[:, 0, inner])
-            self._check()
+            check_cancelled()
         return terms
 
 

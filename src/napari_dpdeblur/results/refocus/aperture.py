@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.errors import CalibrationError
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 DEFAULT_RADIUS_PX = 12.0  # of a round aperture when nothing is known about the lens
 SUPERSAMPLING = 16
 MAX_REDUCTION = 16
-
-FloatArray = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float32]
+from napari_dpdeblur.array_types import FloatArray
 
 
 def groups_of_scales(scales: npt.NDArray[np.floating], tolerance: float) -> list[slice]:

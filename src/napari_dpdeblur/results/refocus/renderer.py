@@ -18,6 +18,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results.refocus.aperture import Aperture
 from napari_dpdeblur.results.refocus.merge import merged
@@ -38,8 +39,6 @@ PREVIEW_LONG_SIDE_PX = 700  # what a canvas beside the panels of a small laptop 
 CACHED_KERNELS = 64
 GROUPS = 8  # of tiles, more than threads: they have unequal work, and small ones fit the cache
 PADDING_STEP_PX = 16
-
-FloatArray = npt.NDArray[np.float32]
 
 
 class Superseded(Exception):

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import fft
 
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.results.refocus.aperture import Aperture
 
 # With one kernel for the whole picture, tiles are only there to leave out what cannot be seen.
 FREE_TILE_PX = 128
 
-FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.intp]
 
 

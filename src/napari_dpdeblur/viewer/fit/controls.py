@@ -8,6 +8,7 @@ from typing import Any
 from napari.utils.notifications import show_error, show_info, show_warning
 from qtpy.QtWidgets import QApplication, QCheckBox, QVBoxLayout, QWidget
 
+from napari_dpdeblur.array_types import Crop
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.errors import DpDeblurError, SettingsError
 from napari_dpdeblur.fitting.settings import FitSettings
@@ -113,11 +114,11 @@ class FitControls(JobControls):
         """Bring the controls to the default settings."""
         self.show_settings(FitSettings())
 
-    def region(self) -> fit_job.Box | None:
+    def region(self) -> Crop | None:
         """The part that is to be fitted; None: all of it."""
         return self.visible_part() if self.visible_only.isChecked() else None
 
-    def visible_part(self) -> fit_job.Box | None:
+    def visible_part(self) -> Crop | None:
         """The part of the capture that the canvas shows."""
         return visible_region(self._viewer, self.inputs.group)
 
@@ -148,7 +149,7 @@ class FitControls(JobControls):
             return
         show_info("The settings are copied as YAML.")
 
-    def _crop(self) -> fit_job.Box | None:
+    def _crop(self) -> Crop | None:
         region, calibration = self.region(), self.inputs.calibration
         if region is None or calibration is None:
             return None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from napari_dpdeblur.array_types import Crop
 from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.fitting.resources import available_memory, estimate_memory, estimate_time_s
 from napari_dpdeblur.fitting.settings import FitSettings
-from napari_dpdeblur.jobs.fit_job import Box, crop_of, place_of
+from napari_dpdeblur.jobs.fit_job import crop_of, place_of
 from napari_dpdeblur.viewer.shared import remembered
 from napari_dpdeblur.viewer.shared.worker_panel import duration_text
 
@@ -21,7 +22,7 @@ def estimate_text(
     capture: DualPixelCapture | None,
     calibration: Calibration | Path | None,
     settings: FitSettings,
-    region: Box | None,
+    region: Crop | None,
 ) -> tuple[str, float | None]:
     """The sentence, and the seconds by the plain formula, before what was learned."""
     if capture is None:
@@ -54,7 +55,7 @@ def learn_speed(plain_s: float | None, elapsed_s: float, settings: FitSettings) 
 
 
 def _size(
-    capture: DualPixelCapture, calibration: Calibration | Path, region: Box | None
+    capture: DualPixelCapture, calibration: Calibration | Path, region: Crop | None
 ) -> tuple[int, int]:
     """Height and width of the result; of a file that is not read yet, those of the capture."""
     if isinstance(calibration, Calibration):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from napari_dpdeblur.jobs.fit_job import Box, FitOutcome
-from napari_dpdeblur.jobs.messages import FloatArray, Progress
+from napari_dpdeblur.array_types import Crop, FloatArray
+from napari_dpdeblur.jobs.fit_job import placement_in
+from napari_dpdeblur.jobs.messages import Progress
 from napari_dpdeblur.viewer.layers import convert, queries
 from napari_dpdeblur.viewer.layers.add import decorate, list_unaware, put_unselected
 from napari_dpdeblur.viewer.layers.convert import LayerData, info
@@ -38,7 +39,7 @@ class LivePreviews:
         self._group = group
         self._piecewise = piecewise
         self._covered = Covered(viewer)
-        self._place: Box | None = None
+        self._place: Crop | None = None
         self._shown: dict[str, Any] = {}
         self._added: list[Any] = []  # and still hidden
         self._newest: dict[str, FloatArray] = {}
@@ -156,8 +157,8 @@ def _remove(viewer: Any, layer: Any) -> None:
         viewer.layers.remove(layer)
 
 
-def _live_layer(kind: str, picture: FloatArray, group: str, place: Box) -> LayerData:
-    placed = placement_in(place, picture.shape[:2])
+def _live_layer(kind: str, picture: FloatArray, group: str, place: Crop) -> LayerData:
+    placed = convert.placement(**placement_in(place, picture.shape[:2]))
     if kind == LIVE_MAP:
         data, options, layer_type = convert.defocus_layer(picture, group, placed, kind=kind)
         # The unit asks for a colour bar, which takes as long as a layer: it comes with the result.
@@ -169,26 +170,3 @@ def _live_layer(kind: str, picture: FloatArray, group: str, place: Box) -> Layer
 def _planes(picture: FloatArray) -> FloatArray:
     """(h, w) or (h, w, 3) as (C, h, w)."""
     return picture[None] if picture.ndim == 2 else np.moveaxis(picture, -1, 0)
-
-
-def placement_in(place: Box, shape: Sequence[int]) -> dict[str, Any]:
-    """Placement of a picture of any size that fills a box of the frame."""
-    top, left, height, width = place
-    scale = (height / shape[0], width / shape[1])
-    return convert.placement(scale, (top + (scale[0] - 1) / 2, left + (scale[1] - 1) / 2))
-
-
-def outcome_layers(outcome: FitOutcome, group: str) -> list[LayerData]:
-    """The result as layers in its place, whatever its resolution; runs in any thread."""
-    made = convert.run_layers(outcome.record, group, outcome.run_folder, outcome.calibration)
-    placed = placement_in(outcome.place, outcome.record.defocus_map.shape)
-    return [(data, {**options, **_deepened(placed, options)}, kind) for data, options, kind in made]
-
-
-def _deepened(placed: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """The same placement for a layer with more axes in front."""
-    extra = len(options["scale"]) - 2
-    return {
-        "scale": (*options["scale"][:extra], *placed["scale"]),
-        "translate": (*options["translate"][:extra], *placed["translate"]),
-    }

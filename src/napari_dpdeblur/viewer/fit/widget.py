@@ -11,11 +11,12 @@ from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.jobs import fit_job
 from napari_dpdeblur.jobs.messages import Job, Progress
+from napari_dpdeblur.results import Result
 from napari_dpdeblur.viewer.fit.controls import FitControls
 from napari_dpdeblur.viewer.fit.estimate import learn_speed
-from napari_dpdeblur.viewer.fit.previews import LivePreviews, outcome_layers
+from napari_dpdeblur.viewer.fit.previews import LivePreviews
 from napari_dpdeblur.viewer.layers import queries
-from napari_dpdeblur.viewer.layers.convert import ALL_IN_FOCUS, info
+from napari_dpdeblur.viewer.layers.convert import ALL_IN_FOCUS, LayerData, info, run_layers
 from napari_dpdeblur.viewer.shared.task_queue import Piecewise
 from napari_dpdeblur.viewer.shared.timers import later
 from napari_dpdeblur.viewer.shared.worker import Worker
@@ -85,7 +86,7 @@ class FitWidget(FitControls):
         self.plot.start()
         self.panel.start(
             Job(fit_job.FUNCTION, request, TITLE),
-            prepare=lambda outcome: (outcome, outcome_layers(outcome, group)),
+            prepare=lambda result: (result, run_layers(result, group)),
         )
 
     def stop_all(self) -> None:
@@ -119,18 +120,19 @@ class FitWidget(FitControls):
         if self._previews is not None:
             self._previews.update(event)
 
-    def _finish(self, result: Any) -> None:
-        outcome, pieces = result
+    def _finish(self, prepared: tuple[Result, list[LayerData]]) -> None:
+        result, pieces = prepared
         elapsed_s = self.panel.stopwatch.elapsed_s()
-        folder = outcome.run_folder
+        folder = result.run_folder
         where = "" if folder is None else f" Saved in {folder}."
         self.panel.bar.setValue(self.panel.bar.maximum())
         self.panel.say("The layers are being made.")
         text = f"Done in {duration_text(elapsed_s)}.{where}"
         steps = self._previews.steps_to_result(pieces)
         self._piecewise.do([*steps, lambda: self._show_result(text)])
-        if self._is_resumable and not outcome.is_resumed and not self.panel.was_paused:
-            learn_speed(self._expected_s, elapsed_s, self._settings)  # of a whole fit only
+        is_whole = not result.provenance.get(fit_job.IS_RESUMED) and not self.panel.was_paused
+        if self._is_resumable and is_whole:
+            learn_speed(self._expected_s, elapsed_s, self._settings)
 
     def _show_result(self, text: str) -> None:
         image = queries.layer_of(self._viewer, self._group, ALL_IN_FOCUS)

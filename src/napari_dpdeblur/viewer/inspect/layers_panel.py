@@ -16,10 +16,11 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from napari_dpdeblur.optics.mpi import transmittance
 from napari_dpdeblur.results.export import display_values
 from napari_dpdeblur.viewer.inspect.canvas_state import LAYER_VIEW, Stage
 from napari_dpdeblur.viewer.inspect.latest_task import LatestWorker, Superseder
-from napari_dpdeblur.viewer.inspect.source import MpiSource, transmittance
+from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.convert import GAMMA, LayerData, make_layer
 from napari_dpdeblur.viewer.layers.queries import layer_of

@@ -15,12 +15,12 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from napari_dpdeblur.array_types import Picture
 from napari_dpdeblur.results.refocus.aperture import DEFAULT_RADIUS_PX
 from napari_dpdeblur.results.refocus.renderer import LEFT, RIGHT, Shot
 from napari_dpdeblur.viewer.inspect.canvas_state import REFOCUSED, Stage
 from napari_dpdeblur.viewer.inspect.refocus_view import (
     Lens,
-    Picture,
     RefocusView,
     default_radius_px,
     focus_range,

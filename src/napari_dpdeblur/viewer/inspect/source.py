@@ -9,8 +9,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from napari_dpdeblur.calibration import Calibration
+from napari_dpdeblur.optics.mpi import MultiplaneImage, transmittance
 from napari_dpdeblur.results.preview import white_point
-from napari_dpdeblur.viewer.layers.convert import MPI, LayerStack, info, placement
+from napari_dpdeblur.viewer.layers.convert import MPI, info, placement
 from napari_dpdeblur.viewer.layers.queries import calibrations, ours
 
 _hashes: WeakKeyDictionary[Calibration, str] = WeakKeyDictionary()
@@ -22,7 +23,7 @@ class MpiSource:
     """A multiplane image in a viewer; ``calibration`` is None when none is open."""
 
     layer: Any
-    stack: LayerStack
+    stack: MultiplaneImage
     calibration: Calibration | None
     white: float
 
@@ -71,7 +72,8 @@ class MpiSource:
 
     def weights_at(self, row: int, col: int) -> np.ndarray:
         """How much each layer contributes to a pixel: transmittances (L,), sum 1."""
-        return transmittance(self.stack.alpha[:, 0, row, col])
+        weights: np.ndarray = transmittance(self.stack.alpha[:, 0, row, col])
+        return weights
 
     def distance_text(self, defocus: float) -> str:
         """The distance of a defocus scale, where the calibration knows the lens; else empty."""
@@ -84,22 +86,12 @@ class MpiSource:
         return f"{metres:.3g} m" if np.isfinite(metres) else "infinitely far"
 
 
-def transmittance(alpha: np.ndarray) -> np.ndarray:
-    """alpha_i prod_{j>i} (1 - alpha_j) along the first axis, back to front."""
-    weights = np.empty_like(alpha)
-    free = np.ones_like(alpha[0])
-    for index in range(len(alpha) - 1, -1, -1):
-        weights[index] = alpha[index] * free
-        free = free * (1 - alpha[index])
-    return weights
-
-
 def mpi_layers(viewer: Any) -> dict[str, Any]:
     """Layers of multiplane images by name, in the order of the layer list."""
     return {
         layer.name: layer
         for layer in ours(viewer)
-        if info(layer)["kind"] == MPI and isinstance(info(layer).get("mpi"), LayerStack)
+        if info(layer)["kind"] == MPI and isinstance(info(layer).get("mpi"), MultiplaneImage)
     }
 
 
@@ -126,7 +118,7 @@ def _content_hash(calibration: Calibration) -> str:
     return _hashes[calibration]
 
 
-def _white(stack: LayerStack) -> float:
+def _white(stack: MultiplaneImage) -> float:
     part = np.s_[..., ::SAMPLING, ::SAMPLING]
-    weights = transmittance(stack.alpha[part])
-    return white_point((weights * stack.color[part]).sum(axis=0))
+    sampled = MultiplaneImage(stack.color[part], stack.alpha[part], stack.defocus_scales)
+    return white_point(sampled.all_in_focus())

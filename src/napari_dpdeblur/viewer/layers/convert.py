@@ -12,7 +12,7 @@ What a layer holds:
 - three channels: bytes with the sRGB curve, because napari shows colours as they are; the linear
   values (C, H, W) are ``metadata["dpdeblur"]["linear"]``;
 - the multiplane image: RGBA bytes (L, H, W, 4) with the sRGB curve, straight alpha, back to
-  front; the linear layers are ``metadata["dpdeblur"]["mpi"]``, a :class:`LayerStack`.
+  front; the linear layers are ``metadata["dpdeblur"]["mpi"]``, a :class:`MultiplaneImage`.
 
 World coordinates are square pixels of the whole frame: a capture with pixels twice as high as
 wide has ``scale`` (2, 1), and a result lies where the calibrated field lies in the frame.
@@ -21,18 +21,17 @@ wide has ``scale`` (2, 1), and a result lies where the calibrated field lies in 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import ResultError
-from napari_dpdeblur.results import RunRecord
+from napari_dpdeblur.optics.mpi import MultiplaneImage
+from napari_dpdeblur.results import Result
 from napari_dpdeblur.results.export import display_values, srgb_bytes
 from napari_dpdeblur.results.preview import white_point
+from napari_dpdeblur.results.result import PLACEMENT
 from napari_dpdeblur.viewer.shared.preferences import preference
 
 LayerData = tuple[Any, dict[str, Any], str]
@@ -47,16 +46,6 @@ _WORDS = {LEFT: "left", RIGHT: "right", MPI: "MPI"}
 GAMMA = 1 / 2.2
 DEFOCUS_UNIT = "1 = calibrated blur"
 UNITS = ("pixel", "pixel")
-PLACEMENT = "placement"  # in the provenance of a result that was saved from layers
-
-
-@dataclass(frozen=True, eq=False)
-class LayerStack:
-    """Linear layers of a multiplane image, back to front: arrays, not tensors."""
-
-    color: np.ndarray  # (L, C, H, W)
-    alpha: np.ndarray  # (L, 1, H, W)
-    defocus_scales: np.ndarray  # (L,)
 
 
 def info(layer: Any) -> dict[str, Any]:
@@ -82,33 +71,27 @@ def capture_layers(capture: DualPixelCapture, group: str | None = None) -> list[
     ]
 
 
-def run_layers(
-    record: RunRecord,
-    group: str | None = None,
-    run_folder: str | Path | None = None,
-    calibration: Calibration | None = None,
-) -> list[LayerData]:
+def run_layers(result: Result, group: str | None = None) -> list[LayerData]:
     """All layers of a result, bottom to top: all-in-focus image, defocus map, confidence, MPI.
 
     Only the first is visible, so that one click on the eye of another shows that one. Place and
     name come from the provenance: a result looks the same after it was written and read.
     """
-    group = group or run_name(record)
+    group = group or result.name
     known = {
-        "provenance": record.provenance,
-        "defocus_scales": [float(scale) for scale in record.defocus_scales],
-        "run_folder": None if run_folder is None else str(run_folder),
-        "calibration": calibration,
+        "provenance": result.provenance,
+        "defocus_scales": [float(scale) for scale in result.defocus_scales],
+        "run_folder": None if result.run_folder is None else str(result.run_folder),
+        "calibration": result.calibration,
     }
     known = {key: value for key, value in known.items() if value is not None}
-    placed = run_placement(record.provenance)
-    stack = LayerStack(record.mpi_color, record.mpi_alpha, np.asarray(record.defocus_scales))
-    white = white_point(record.all_in_focus)
+    placed = run_placement(result.provenance)
+    white = white_point(result.all_in_focus)
     return [
-        picture_layer(record.all_in_focus, group, ALL_IN_FOCUS, placed, white, known),
-        hidden(defocus_layer(record.defocus_map, group, placed, known, limits=_range(stack))),
-        hidden(confidence_layer(record.confidence, group, placed, known)),
-        hidden(mpi_layer(stack, group, placed, white, known)),
+        picture_layer(result.all_in_focus, group, ALL_IN_FOCUS, placed, white, known),
+        hidden(defocus_layer(result.defocus_map, group, placed, known, limits=_range(result.mpi))),
+        hidden(confidence_layer(result.confidence, group, placed, known)),
+        hidden(mpi_layer(result.mpi, group, placed, white, known)),
     ]
 
 
@@ -116,13 +99,6 @@ def hidden(layer: LayerData) -> LayerData:
     """The same layer, not visible."""
     data, options, layer_type = layer
     return data, {**options, "visible": False}, layer_type
-
-
-def run_name(record: RunRecord) -> str:
-    """The name of the capture that a result was made from."""
-    capture = record.provenance.get("capture")
-    name = capture.get("name") if isinstance(capture, Mapping) else None
-    return str(name or "result")
 
 
 def picture_layer(
@@ -173,7 +149,7 @@ def confidence_layer(
 
 
 def mpi_layer(
-    stack: LayerStack,
+    stack: MultiplaneImage,
     group: str,
     placed: Mapping[str, Any],
     white: float,
@@ -194,7 +170,7 @@ def mpi_layer(
     return make_layer(display_stack(stack, white), group, MPI, deep, known, rgb=True)
 
 
-def display_stack(stack: LayerStack, white: float) -> np.ndarray:
+def display_stack(stack: MultiplaneImage, white: float) -> np.ndarray:
     """Layers as RGBA bytes (L, H, W, 4), straight alpha, with the sRGB curve."""
     layers, _, height, width = stack.color.shape
     pixels = np.empty((layers, height, width, 4), np.uint8)
@@ -227,7 +203,7 @@ def run_placement(provenance: Mapping[str, Any]) -> dict[str, Any]:
     return placement((1.0, 1.0), (float(top), float(left)))
 
 
-def record_of_layers(layers: Iterable[Any]) -> RunRecord:
+def result_of_layers(layers: Iterable[Any]) -> Result:
     """The result that these napari layers show, with any layer of the four kinds in any order."""
     found = {info(layer).get("kind"): layer for layer in layers}
     missing = [kind for kind in (ALL_IN_FOCUS, DEFOCUS_MAP, CONFIDENCE, MPI) if kind not in found]
@@ -237,14 +213,11 @@ def record_of_layers(layers: Iterable[Any]) -> RunRecord:
             "select all layers of one fit."
         )
     image = found[ALL_IN_FOCUS]
-    stack: LayerStack = info(found[MPI])["mpi"]
-    return RunRecord(
+    return Result(
         all_in_focus=linear_image(image),
         defocus_map=np.asarray(found[DEFOCUS_MAP].data, np.float32),
         confidence=np.asarray(found[CONFIDENCE].data, np.float32),
-        mpi_color=stack.color,
-        mpi_alpha=stack.alpha,
-        defocus_scales=stack.defocus_scales,
+        mpi=info(found[MPI])["mpi"],
         provenance=dict(info(image).get("provenance", {})),
     )
 
@@ -278,7 +251,7 @@ def placement(scale: tuple[float, float], translate: tuple[float, float]) -> dic
     return {"scale": scale, "translate": translate, "units": UNITS, "axis_labels": ("y", "x")}
 
 
-def _range(stack: LayerStack) -> tuple[float, float]:
+def _range(stack: MultiplaneImage) -> tuple[float, float]:
     return float(np.min(stack.defocus_scales)), float(np.max(stack.defocus_scales))
 
 

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import ResultError
-from napari_dpdeblur.results import RunRecord
-from napari_dpdeblur.viewer.layers.convert import info, record_of_layers
+from napari_dpdeblur.results import Result
+from napari_dpdeblur.viewer.layers.convert import info, result_of_layers
 
 Record = TypeVar("Record")
 
@@ -36,12 +36,12 @@ def calibrations(viewer: Any) -> dict[str, Calibration]:
     return _records(viewer, "calibration", Calibration, kind_starts_with="kernels")
 
 
-def runs(viewer: Any) -> dict[str, RunRecord]:
+def runs(viewer: Any) -> dict[str, Result]:
     """Complete results by the name of their capture."""
     found = {}
     for group in groups(viewer):
         try:
-            found[group] = record_of_layers(members(viewer, group))
+            found[group] = result_of_layers(members(viewer, group))
         except ResultError:
             continue
     return found

@@ -11,6 +11,7 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QProgressBar, QVBoxLayout, QWidget
 
 from napari_dpdeblur.jobs.messages import Job, Note, Progress
+from napari_dpdeblur.progress import RemainingTime
 from napari_dpdeblur.viewer.shared.controls import push_button, row_of, text_label
 from napari_dpdeblur.viewer.shared.worker import Worker
 
@@ -19,12 +20,11 @@ MIN_TIME_S = 2.0  # before that, a time left would be a guess
 
 
 class Stopwatch:
-    """Time of work without pauses, and what is left of it, from a fraction that is done."""
+    """Time of work without pauses."""
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
         self._paused_at: float | None = None
-        self._first: tuple[float, float] | None = None
 
     def pause(self) -> None:
         """Stop counting."""
@@ -39,19 +39,6 @@ class Stopwatch:
     def elapsed_s(self) -> float:
         """Seconds of work."""
         return (self._paused_at or time.monotonic()) - self._begin
-
-    def remaining_s(self, fraction: float) -> float | None:
-        """Seconds that the rest will take; None while that cannot be said.
-
-        Counted from the first step, so that neither the start of the child nor a part that was
-        done in an earlier run counts as speed.
-        """
-        if fraction <= 0:
-            return None
-        if self._first is None:
-            self._first = self.elapsed_s(), fraction
-        since_s, done = self.elapsed_s() - self._first[0], fraction - self._first[1]
-        return since_s * (1 - fraction) / done if done > 0 and since_s > MIN_TIME_S else None
 
 
 def duration_text(seconds: float) -> str:
@@ -76,6 +63,7 @@ class WorkerPanel(QWidget):
         self._title = title
         self.worker = Worker(self)
         self.stopwatch = Stopwatch()
+        self._remaining = RemainingTime(MIN_TIME_S)
         self.was_paused = False
         self.run_button = push_button(run_text, "run", f"Start {title}", self.run_clicked.emit)
         self.pause_button = push_button("Pause", "pause", f"Hold {title}", self._toggle_pause)
@@ -96,6 +84,7 @@ class WorkerPanel(QWidget):
             return
         self._title = job.title
         self.stopwatch, self.was_paused = Stopwatch(), False
+        self._remaining = RemainingTime(MIN_TIME_S)
         self.bar.setValue(0)
         self.say(f"{job.title} is starting.")
         self.worker.start(job, prepare)
@@ -147,7 +136,7 @@ class WorkerPanel(QWidget):
         if self.worker.is_paused:
             return
         steps = f" {event.step} of {event.total}" if event.total > 1 else ""
-        left = self.stopwatch.remaining_s(event.fraction)
+        left = self._remaining.estimate_s(self.stopwatch.elapsed_s(), event.fraction)
         self.say(event.stage + steps + ("" if left is None else f", {duration_text(left)} left"))
 
     def _tell(self, note: Note) -> None:

@@ -1,0 +1,1 @@
+from small_shoot import small_lens, small_shoot, small_target
