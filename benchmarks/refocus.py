@@ -93,7 +93,7 @@ def in_colour(record: Result) -> Result:
     return dataclasses.replace(
         record,
         all_in_focus=record.all_in_focus.repeat(3, axis=0),
-        mpi_color=record.mpi_color.repeat(3, axis=1),
+        mpi=dataclasses.replace(record.mpi, color=record.mpi_color.repeat(3, axis=1)),
     )
 
 
@@ -115,7 +115,9 @@ def measure_window(record: Result, calibration: Path, seconds: float = 8.0) -> d
     from napari_dpdeblur.viewer.layers.convert import run_layers
 
     viewer = napari.Viewer()
-    put_layers(viewer, run_layers(record, calibration=load_calibration(calibration)))
+    put_layers(
+        viewer, run_layers(dataclasses.replace(record, calibration=load_calibration(calibration)))
+    )
     widget = InspectWidget(viewer)
     viewer.window.add_dock_widget(widget, name="Inspect", area="right")
     widget.tabs.setCurrentWidget(widget.refocus_panel)

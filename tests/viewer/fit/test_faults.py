@@ -52,7 +52,7 @@ def test_a_killed_child(bench):
     bench.until(lambda: not bench.worker.is_running)
     assert "The fit was ended from outside (SIGKILL)" in bench.messages[-1]
     bench.widget.panel.run_button.click()
-    bench.until(lambda: "The fit of scene goes on where it was interrupted." in bench.messages)
+    bench.until(lambda: "Resuming the interrupted fit of scene." in bench.messages)
 
 
 @linux_only

@@ -87,7 +87,7 @@ def test_one_fit_is_watched_paused_cancelled_and_goes_on(bench):
     assert_pause_rests_and_resume_goes_on(bench, child)
     assert_cancel_is_quick_and_keeps_the_pictures(bench, child)
     bench.widget.panel.run_button.click()  # the same result in the end: tests/jobs/test_fit_job.py
-    bench.until(lambda: "The fit of scene goes on where it was interrupted." in bench.messages)
+    bench.until(lambda: "Resuming the interrupted fit of scene." in bench.messages)
 
 
 def assert_pictures_and_losses_are_shown(bench):
@@ -173,7 +173,7 @@ def test_a_fit_that_went_on_teaches_no_speed(bench, scene_capture, calibration):
         if isinstance(message, Progress) and message.stage == "image":
             break
     bench.run(settings)
-    assert "The fit of scene goes on where it was interrupted." in bench.messages
+    assert "Resuming the interrupted fit of scene." in bench.messages
     assert remembered.remembered("fit speed") == {}
 
 

@@ -18,6 +18,7 @@ from PIL import Image
 
 from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.optics.mpi import MultiplaneImage
 from napari_dpdeblur.results import Result
 
 pytest.importorskip("napari")
@@ -50,9 +51,11 @@ def _record(base: Result, channels: int = 1) -> Result:
         base,
         all_in_focus=(weights * color).sum(0),
         defocus_map=(weights[:, 0] * SCALES[:, None, None]).sum(0).astype(np.float32),
-        mpi_color=color,
-        mpi_alpha=alpha,
-        defocus_scales=SCALES,
+        mpi=MultiplaneImage(
+            color,
+            alpha,
+            SCALES,
+        ),
     )
 
 
@@ -66,7 +69,7 @@ def docked(
     viewer: Any, record: Result, calibration: Calibration, qtbot: Any
 ) -> Iterator[InspectWidget]:
     """The widget in a real window, beside the canvas."""
-    put_layers(viewer, run_layers(record, calibration=calibration))
+    put_layers(viewer, run_layers(replace(record, calibration=calibration)))
     widget = InspectWidget(viewer)
     viewer.window.add_dock_widget(widget, name="Inspect", area="right")
     viewer.window._qt_window.resize(1366, 740)
@@ -96,7 +99,7 @@ def open_widget(model: Any, qtbot: Any) -> Iterator[Callable[[], InspectWidget]]
 
 @pytest.fixture
 def widget(model: Any, record: Result, calibration: Calibration, open_widget: Any) -> InspectWidget:
-    put_layers(model, run_layers(record, calibration=calibration))
+    put_layers(model, run_layers(replace(record, calibration=calibration)))
     return open_widget()
 
 
@@ -192,7 +195,7 @@ def test_cursor_reads_defocus_weights_and_distance(
     model: Any, record: Result, calibration: Calibration, open_widget: Any
 ) -> None:
     known = replace(calibration, lens_constants=(2.0, -0.5))
-    put_layers(model, run_layers(record, calibration=known))
+    put_layers(model, run_layers(replace(record, calibration=known)))
     widget = open_widget()
     _hover(model, 40, 50)
     assert "Defocus 0.700, distance 0.385 m" in widget.reading.text()
@@ -365,7 +368,7 @@ def test_a_calibration_that_does_not_fit_is_explained(
     from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 
     other = synthetic_calibration(50, 70, rows=2, cols=2)
-    put_layers(model, run_layers(_record(make_record(layers=3)), calibration=other))
+    put_layers(model, run_layers(replace(_record(make_record(layers=3)), calibration=other)))
     widget = open_widget()
     shown: list[str] = []
     widget.refocus_panel.failed.connect(shown.append)
@@ -379,7 +382,7 @@ def test_a_calibration_that_does_not_fit_is_explained(
 
 def test_colour(model: Any, make_record: Any, calibration: Any, open_widget: Any, qtbot: Any):
     record = _record(make_record(channels=3, layers=3), channels=3)
-    put_layers(model, run_layers(record, calibration=calibration))
+    put_layers(model, run_layers(replace(record, calibration=calibration)))
     widget = open_widget()
     widget.layers_panel.channel.setCurrentText("Colour")
     qtbot.waitUntil(lambda: "scene MPI colour" in model.layers, timeout=PATIENCE_MS)
@@ -509,8 +512,8 @@ def test_another_fit_into_the_same_layers(
 ) -> None:
     widget.tabs.setCurrentWidget(widget.refocus_panel)
     first = _refocus(widget, qtbot)
-    darker = replace(record, mpi_color=record.mpi_color / 2)
-    put_layers(model, run_layers(darker, calibration=calibration))
+    darker = replace(record, mpi=replace(record.mpi, color=record.mpi_color / 2))
+    put_layers(model, run_layers(replace(darker, calibration=calibration)))
     qtbot.waitUntil(lambda: widget.source.stack.color is darker.mpi_color, timeout=PATIENCE_MS)
     np.testing.assert_allclose(_refocus(widget, qtbot), first / 2, atol=1e-5)
 

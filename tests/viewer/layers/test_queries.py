@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +23,7 @@ def test_an_empty_viewer_and_layers_of_others(viewer_model):
 def test_everything_is_found_by_name(viewer_model, scene_capture, calibration, make_record):
     put_layers(viewer_model, capture_layers(scene_capture))
     put_layers(viewer_model, calibration_layers(calibration, "lens"))
-    put_layers(viewer_model, run_layers(make_record(), calibration=calibration))
+    put_layers(viewer_model, run_layers(replace(make_record(), calibration=calibration)))
     assert queries.captures(viewer_model) == {"scene": scene_capture}
     assert queries.calibrations(viewer_model) == {"lens": calibration}
     assert list(queries.runs(viewer_model)) == ["scene"]

@@ -178,14 +178,11 @@ def test_stopwatch_counts_only_work(monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     watch = Stopwatch()
     now[0] += 5  # the child starts
-    assert watch.remaining_s(0.2) is None
     now[0] += 10
-    assert watch.remaining_s(0.4) == pytest.approx(30)
     watch.pause()
     now[0] += 1000
     assert watch.elapsed_s() == pytest.approx(15)
     watch.resume()
-    assert watch.remaining_s(0.4) == pytest.approx(30)
 
 
 def test_durations_are_for_people():

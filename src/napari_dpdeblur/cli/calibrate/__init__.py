@@ -1,5 +1,3 @@
 """Subcommands of `calibrate`."""
 
-from napari_dpdeblur.cli.calibrate.run import add_parser
-
-__all__ = ["add_parser"]
+from napari_dpdeblur.cli.calibrate.run import add_parser as add_parser
