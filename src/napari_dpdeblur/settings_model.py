@@ -1,4 +1,4 @@
-"""What all settings share: unit, default and description, no unknown names, one sentence."""
+"""SettingsModel: settings with unit, default and description that refuse unknown names."""
 
 from __future__ import annotations
 
@@ -15,9 +15,15 @@ if TYPE_CHECKING:
 NO_UNIT = "none"  # of choices, switches and plain numbers
 
 
-def setting(default: Any, unit: str, description: str, **limits: Any) -> Any:
-    """A field of a settings model; ``limits`` are pydantic's, such as ``ge=0``."""
-    return Field(default, description=description, json_schema_extra={"unit": unit}, **limits)
+def setting(
+    default: Any, unit: str, description: str, is_expert: bool = False, **limits: Any
+) -> Any:
+    """A field of a settings model; ``limits`` are pydantic's, such as ``ge=0``.
+
+    Expert settings are not shown in the forms of the window.
+    """
+    extra: dict[str, Any] = {"unit": unit, "expert": True} if is_expert else {"unit": unit}
+    return Field(default, description=description, json_schema_extra=extra, **limits)
 
 
 class SettingsModel(BaseModel):
@@ -27,20 +33,46 @@ class SettingsModel(BaseModel):
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:
-        """Check plain values; anything wrong is one SettingsError sentence."""
+        """Validate plain values; an invalid one raises a SettingsError of one sentence."""
         try:
             return cls.model_validate(values)
         except ValidationError as error:
             raise SettingsError(cls._sentence(error)) from None
 
     @classmethod
+    def shown_fields(cls) -> list[str]:
+        """Names of the settings that are not for experts only."""
+        extras = {name: field.json_schema_extra for name, field in cls.model_fields.items()}
+        return [n for n, e in extras.items() if not (isinstance(e, dict) and e.get("expert"))]
+
+    @classmethod
     def _sentence(cls, error: ValidationError) -> str:
-        """The first complaint of pydantic as one sentence."""
+        """The first error that pydantic found, as one sentence."""
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            known = ", ".join(cls.model_fields)
+            known = ", ".join(cls._model_at(first["loc"][:-1]).model_fields)
             return f"There is no setting named {name}; known settings are {known}."
         text = first["msg"].removeprefix("Value error, ")
         where = f"The setting {name} = {reprlib.repr(first['input'])}" if name else "The settings"
         return f"{where} cannot be used: {text[0].lower()}{text[1:]}."
+
+    @classmethod
+    def _model_at(cls, path: tuple[int | str, ...]) -> type[BaseModel]:
+        """The model of a group of settings, such as ``("parameters", "search")``."""
+        model: type[BaseModel] = cls
+        for name in path:
+            kind = model.model_fields[str(name)].annotation
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                model = kind
+        return model
+
+
+def merged(values: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Plain values with changes, group by group; what a change does not name stays."""
+    result = dict(values)
+    for name, change in changes.items():
+        before = values.get(name)
+        both = isinstance(before, dict) and isinstance(change, dict)
+        result[name] = merged(before, change) if both else change  # type: ignore[arg-type]
+    return result

@@ -18,7 +18,7 @@ from napari_dpdeblur.files import atomic_file, leftovers, open_regular
 from napari_dpdeblur.files.archive import DAMAGED, check_stored_members, read_array, write_stored
 from napari_dpdeblur.files.plain import parse_json
 
-FORMAT = "napari-dpdeblur checkpoint 2"
+FORMAT = "napari-dpdeblur checkpoint 3"
 HEADER_NAME = "header.json"
 TENSOR = "tensor_"
 # Saving may take this part of the time since the fit began, and so much at the beginning.

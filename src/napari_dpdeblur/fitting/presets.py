@@ -1,8 +1,122 @@
-"""Names of the presets, apart from the settings so that a command line starts without pydantic."""
+"""The presets of the fit: everything that differs between them, one record each.
+
+Loads neither torch nor pydantic, so that a command line starts quickly.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 Preset = Literal["standard", "preview", "paper"]
-PRESETS: tuple[Preset, ...] = ("standard", "preview", "paper")
+
+COMMON_SETTINGS = frozenset(
+    {
+        "preset",
+        "layers",
+        "front_scale",
+        "back_scale",
+        "weights",
+        "weights.auxiliary",
+        "weights.intensity",
+        "weights.alpha",
+        "bias_correction",
+        "guided_filter",
+        "smooth_image",
+        "device",
+        "threads",
+        "parameters",
+    }
+)
+
+
+@dataclass(frozen=True)
+class MemoryModel:
+    """Arrays of the size of one view that a fit holds at once.
+
+    Measured with `benchmarks/robustness_memory.py` and rounded up. ``planes`` do not depend on the
+    layers; ``layer_planes`` are kept for each layer besides its colours; ``renderer_planes`` are
+    those of the renderer for each layer, for one band of rows at a time if it works in ``bands``.
+    """
+
+    planes: int
+    layer_planes: int
+    renderer_planes: int
+    bands: bool = False
+
+
+@dataclass(frozen=True)
+class TimeModel:
+    """Seconds on one core of a desktop computer for one million pixels."""
+
+    fixed_s: float
+    layer_s: float
+
+
+@dataclass(frozen=True)
+class PresetRecord:
+    """One preset: its solver, its stages, its needs, and which settings it uses.
+
+    ``solver`` is "module:function", a generator of events that follows the defocus search.
+    ``stages`` are their shares of the run time, in order, the search included. ``uses`` are the
+    names of settings, with a dot for those within a group, such as "weights.entropy".
+    """
+
+    name: Preset
+    description: str
+    solver: str
+    stages: Mapping[str, float]
+    memory: MemoryModel
+    time: TimeModel
+    uses: frozenset[str]
+    centres_kernels: bool = True
+    sharpens_kernels: bool = True
+    keeps_interpolated_rows: bool = False
+
+
+STANDARD = PresetRecord(
+    name="standard",
+    description="closed form, then rendering through occlusions",
+    solver="napari_dpdeblur.fitting.stages:standard",
+    stages={
+        "cost volume": 5.0,
+        "defocus map": 7.0,
+        "draft image": 4.0,
+        "map edges": 7.0,
+        "deblur": 14.0,
+        "detail": 13.0,
+        "refine": 13.0,
+        "image": 37.0,
+    },
+    memory=MemoryModel(planes=36, layer_planes=2, renderer_planes=3, bands=True),
+    time=TimeModel(fixed_s=9.0, layer_s=1.0),
+    uses=COMMON_SETTINGS
+    | {"weights.data", "centre_kernels", "blend_px", "image_rounds", "image_steps"},
+)
+
+PREVIEW = PresetRecord(
+    name="preview",
+    description="closed form alone",
+    solver="napari_dpdeblur.fitting.stages:preview",
+    stages={"cost volume": 45.0, "defocus map": 25.0, "image": 30.0},
+    memory=MemoryModel(planes=20, layer_planes=3, renderer_planes=0),
+    time=TimeModel(fixed_s=5.0, layer_s=0.1),
+    uses=COMMON_SETTINGS | {"centre_kernels"},
+)
+
+# Works as published: with interpolated rows, and with the kernels as they were calibrated.
+PAPER = PresetRecord(
+    name="paper",
+    description="the published optimisation",
+    solver="napari_dpdeblur.fitting.paper.preset:optimised",
+    stages={"cost volume": 0.5, "defocus map": 0.5, "optimise": 99.0},
+    memory=MemoryModel(planes=40, layer_planes=0, renderer_planes=16),
+    time=TimeModel(fixed_s=2000.0, layer_s=4200.0),
+    uses=COMMON_SETTINGS | {"weights.data", "weights.entropy", "steps"},
+    centres_kernels=False,
+    sharpens_kernels=False,
+    keeps_interpolated_rows=True,
+)
+
+PRESETS: dict[str, PresetRecord] = {record.name: record for record in (STANDARD, PREVIEW, PAPER)}

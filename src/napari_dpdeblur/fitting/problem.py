@@ -12,30 +12,28 @@ from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, interpolate, pa
 from napari_dpdeblur.array_types import Crop
 from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.errors import CalibrationError, FitError
+from napari_dpdeblur.fitting.presets import PRESETS
 from napari_dpdeblur.optics import KernelGrid, TileLayout
 
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
+    from napari_dpdeblur.fitting.parameters.problem import ProblemParameters
     from napari_dpdeblur.fitting.settings import FitSettings
 
-MEAN_INTENSITY = 0.5
-MIN_SIZE_PX = 32
-MIN_CONTRAST = 2e-3
-SATURATED_SHARE = 0.25
-ROW_FIT_STEPS = 6
+MEAN_INTENSITY = 0.5  # of the normalised views: a convention, the unit of all intensities
 
 
 @dataclass(frozen=True)
 class FitProblem:
-    """What is to be explained, and through which lens.
+    """The views to explain and the lens that they were taken with.
 
     ``views`` (2, C, h, w) are linear with a mean of 0.5, on pixels of ``pixel_pitch`` (rows,
     cols) calibrated pixels: rows that were only interpolated are not computed with.
     ``kernels`` are at scale 1 in calibrated pixels, ``layout`` divides the grid of the views,
     ``shape`` is the size of the result in calibrated pixels, ``intensity_scale`` is what the
-    capture's unit was multiplied by. ``calibrated`` are the kernels without correction for what
-    measuring them has added; None: the same.
+    capture's unit was multiplied by. ``calibrated`` are the kernels before the blur added by the
+    calibration was removed; None: the same.
     """
 
     views: Tensor
@@ -49,8 +47,8 @@ class FitProblem:
     def for_search(self) -> FitProblem:
         """The problem of comparing the views, each blurred with the kernel of the other.
 
-        A blur that measuring has added to both kernels cancels there; taking it off would only
-        bring their noise in.
+        Blur that the calibration added to both kernels cancels there; removing it would only add
+        noise.
         """
         return replace(self, kernels=self.calibrated or self.kernels)
 
@@ -110,7 +108,7 @@ def pose_problem(
     device: torch.device,
     crop: Crop | None = None,
 ) -> FitProblem:
-    """Correct, crop and normalise a capture; ``check`` is called between the steps."""
+    """Correct, crop and normalise a capture."""
     square = capture.with_square_pixels()
     check_cancelled()
     prepared = torch.from_numpy(calibration.prepare(square))
@@ -120,30 +118,34 @@ def pose_problem(
     layout = TileLayout.regular(height, width, grid.rows, grid.cols)
     if crop is not None:
         prepared, grid, layout = _cropped(prepared, grid, layout, crop)
-    _check_views(prepared, capture)
+    parameters = settings.parameters.problem
+    _check_views(prepared, capture, parameters)
     check_cancelled()
     shape = (prepared.shape[-2], prepared.shape[-1])
-    # The paper computes with interpolated rows and with the kernels as they were calibrated.
-    as_published = settings.preset == "paper"
-    row_factor = 1 if as_published else square.row_upsampling
+    preset = PRESETS[settings.preset]
+    row_factor = 1 if preset.keeps_interpolated_rows else square.row_upsampling
     if shape[0] % row_factor or shape[0] // row_factor < layout.rows:
         row_factor = 1
     intensity_scale = MEAN_INTENSITY / float(prepared.mean())
-    views = original_rows(prepared.to(device) * intensity_scale, row_factor)
-    calibrated, excess = grid.to(device=device), calibration.excess_variance_px2
-    if settings.centre_kernels and not as_published:
+    normalised = prepared.to(device) * intensity_scale
+    views = original_rows(normalised, row_factor, parameters.row_fit_steps)
+    optics = settings.parameters.optics
+    calibrated = replace(grid.to(device=device), negligible_mass=optics.negligible_mass)
+    if settings.centre_kernels and preset.centres_kernels:
         calibrated = calibrated.centred()
-    kernels = calibrated if as_published else calibrated.sharpened(excess)
+    kernels = calibrated
+    if preset.sharpens_kernels:
+        kernels = calibrated.sharpened(calibration.excess_variance_px2, optics.sharpening_steps)
     grid_of_views, pitch = layout.coarser(row_factor, 1), (row_factor, 1)
     return FitProblem(views, kernels, grid_of_views, pitch, shape, intensity_scale, calibrated)
 
 
-def original_rows(images: Tensor, factor: int) -> Tensor:
+def original_rows(images: Tensor, factor: int, steps: int) -> Tensor:
     """Undo the bilinear interpolation of rows: the rows whose interpolation is closest."""
     if factor == 1:
         return images
     rows = reduce_images(images, factor, 1)
-    for _ in range(ROW_FIT_STEPS):
+    for _ in range(steps):
         missing = images - resample(rows, (images.shape[-2], images.shape[-1]))
         rows = rows + reduce_images(missing, factor, 1)
         check_cancelled()
@@ -165,13 +167,13 @@ def _cropped(
     return window, grid.select(tiles, part.rows, part.cols), part
 
 
-def _check_views(views: Tensor, capture: DualPixelCapture) -> None:
-    """One sentence for everything that no fit can make sense of."""
-    name = capture.name
+def _check_views(views: Tensor, capture: DualPixelCapture, parameters: ProblemParameters) -> None:
+    """Raise FitError for views that cannot be fitted."""
+    name, smallest = capture.name, parameters.min_size_px
     height, width = views.shape[-2:]
-    if min(height, width) < MIN_SIZE_PX:
+    if min(height, width) < smallest:
         raise FitError(
-            f"{name} has {height} x {width} px to fit; at least {MIN_SIZE_PX} px are needed in "
+            f"{name} has {height} x {width} px to fit; at least {smallest} px are needed in "
             "each direction, so take a larger crop."
         )
     for side, view in zip(("left", "right"), views, strict=True):
@@ -181,11 +183,11 @@ def _check_views(views: Tensor, capture: DualPixelCapture) -> None:
             )
     # Of the poorer view: the correction for vignetting gives the right one a slope in any case.
     contrast = float(views.std(dim=(-2, -1)).amax(-1).amin() / views.mean())
-    if contrast < MIN_CONTRAST:
-        raise FitError(f"{name} is a constant image; a fit needs something with texture to see.")
-    full = 0.98 * (capture.white - capture.black) / capture.white
+    if contrast < parameters.min_contrast:
+        raise FitError(f"{name} is a constant image; a fit needs texture.")
+    full = parameters.saturated_level * (capture.white - capture.black) / capture.white
     saturated = float((views >= full).float().mean())
-    if saturated > SATURATED_SHARE:
+    if saturated > parameters.max_saturated:
         raise FitError(
             f"{name} is overexposed: {saturated:.0%} of its pixels are saturated; take the "
             "capture with a shorter exposure."

@@ -1,7 +1,4 @@
-"""What a fit will need, before it runs: memory and time. Loads no torch.
-
-The figures were measured with `benchmarks/robustness_memory.py`; they are rounded up.
-"""
+"""Memory and time that a fit will need, estimated before it runs. Loads no torch."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from napari_dpdeblur.errors import FitError
-from napari_dpdeblur.fitting.presets import Preset
+from napari_dpdeblur.fitting.presets import PRESETS, Preset
 
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
@@ -23,15 +20,7 @@ PROGRAM_BYTES = 500_000_000  # Python, torch, NumPy, OpenCV
 MARGIN = 1.1
 SPARE_SHARE = 0.9  # of the available memory that a fit may plan with
 FLOAT_BYTES = 4
-# Arrays of the size of one view that are alive at once, apart from the layers.
-PLANES = {"preview": 20, "standard": 36, "paper": 40}
-# Arrays of the size of one view for each layer on the grid of the fit: those that are kept, apart
-# from the colours, and those of the renderer, of which `standard` needs one band of rows at a time.
-KEPT_PLANES = {"preview": 3, "standard": 2, "paper": 0}
-RENDERED_PLANES = {"preview": 0, "standard": 3, "paper": 16}
 BAND_PIXELS = 2_600_000  # of a band and its overlap with others
-# Seconds on one core of a desktop computer for one million pixels: fixed part, part per layer.
-SECONDS = {"preview": (5.0, 0.1), "standard": (9.0, 1.0), "paper": (2000.0, 4200.0)}
 START_S = 3.0
 THREAD_GAIN = 0.8  # of what another thread could bring
 
@@ -49,12 +38,12 @@ def estimate_memory(
     ``height`` and ``width`` are of the calibrated field or the crop, in square pixels;
     ``row_upsampling`` as in the capture: interpolated rows are not computed with.
     """
-    computed = 1 if preset == "paper" else row_upsampling
+    computed, memory = _computed_rows(preset, row_upsampling), PRESETS[preset].memory
     pixels = height * width / computed
-    at_once = min(pixels, BAND_PIXELS) if preset == "standard" else pixels
-    kept = PLANES[preset] * channels + layers * (channels + KEPT_PLANES[preset])
+    at_once = min(pixels, BAND_PIXELS) if memory.bands else pixels
+    kept = memory.planes * channels + layers * (channels + memory.layer_planes)
     result = layers * (2 * channels + 1 if computed > 1 else channels)  # enlarged to square pixels
-    floats = pixels * kept + at_once * layers * RENDERED_PLANES[preset] + height * width * result
+    floats = pixels * kept + at_once * layers * memory.renderer_planes + height * width * result
     return int(MARGIN * (PROGRAM_BYTES + FLOAT_BYTES * floats))
 
 
@@ -67,12 +56,16 @@ def estimate_time_s(
     row_upsampling: int = 1,
     threads: int | None = None,
 ) -> float:
-    """Rough time of a fit on the CPU, for people to plan with: within a factor of about two."""
-    computed = 1 if preset == "paper" else row_upsampling
+    """Rough time of a fit on the CPU, right within a factor of about two."""
+    computed, time = _computed_rows(preset, row_upsampling), PRESETS[preset].time
     megapixels = height * width * channels / computed / 1e6
-    fixed, per_layer = SECONDS[preset]
     speed = 1 + THREAD_GAIN * ((threads or usable_threads()) - 1)
-    return START_S + megapixels * (fixed + per_layer * layers) / speed
+    return START_S + megapixels * (time.fixed_s + time.layer_s * layers) / speed
+
+
+def _computed_rows(preset: Preset, row_upsampling: int) -> int:
+    """Rows of the result for each row that the fit computes with."""
+    return 1 if PRESETS[preset].keeps_interpolated_rows else row_upsampling
 
 
 def usable_threads() -> int:

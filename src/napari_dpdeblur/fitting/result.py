@@ -1,4 +1,4 @@
-"""From layers on the grid of the fit to the Result: size, unit, filters, provenance."""
+"""Result from layers on the grid of the fit: size, unit, filters, provenance."""
 
 from __future__ import annotations
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from napari_dpdeblur.fitting.problem import FitProblem
     from napari_dpdeblur.fitting.settings import FitSettings
 
-GUIDED_RADIUS_PX = 16
-GUIDED_EPSILON = 1e-3
-BILATERAL_SIGMA_PX = 3.0
 STRIP_PX = 256
 STRIP_MARGIN_PX = 16  # more than the filter reaches
 
@@ -63,14 +60,17 @@ def make_result(
     of the problem, with a mean intensity of 0.5.
     """
     problem, settings = context.problem, context.settings
+    filters = settings.parameters.result
     unit = problem.intensity_scale
     if settings.guided_filter:
-        smooth = GuidedFilter(image.mean(0), GUIDED_RADIUS_PX, GUIDED_EPSILON)
+        smooth = GuidedFilter(image.mean(0), filters.guided_radius_px, filters.guided_epsilon)
         check_cancelled()
         defocus_map = smooth(defocus_map)
     all_in_focus = _enlarged(problem, image)
     if settings.smooth_image:
-        all_in_focus = bilateral_filter(all_in_focus, settings.smooth_image)
+        all_in_focus = bilateral_filter(
+            all_in_focus, settings.smooth_image, filters.bilateral_sigma_px
+        )
     layers = MultiplaneImage(
         _enlarged_layers(problem, mpi.color, unit),
         _enlarged_layers(problem, mpi.alpha),
@@ -102,10 +102,10 @@ def _enlarged_layers(problem: FitProblem, layers: Tensor, unit: float = 1.0) -> 
     return enlarged
 
 
-def bilateral_filter(image: FloatArray, intensity_range: float) -> FloatArray:
+def bilateral_filter(image: FloatArray, intensity_range: float, sigma_px: float) -> FloatArray:
     """The published last step: smooth an image (C, H, W) of mean 0.5 within its edges.
 
-    In strips, so that ``check`` is called often; each sees all the rows that it depends on.
+    In strips, to check often for cancellation; each includes all the rows that it depends on.
     """
     smooth = np.empty_like(image)
     height = image.shape[1]
@@ -113,7 +113,7 @@ def bilateral_filter(image: FloatArray, intensity_range: float) -> FloatArray:
         bottom = min(top + STRIP_PX, height)
         first, last = max(top - STRIP_MARGIN_PX, 0), min(bottom + STRIP_MARGIN_PX, height)
         for plane, out in zip(image, smooth, strict=True):
-            strip = cv2.bilateralFilter(plane[first:last], -1, intensity_range, BILATERAL_SIGMA_PX)
+            strip = cv2.bilateralFilter(plane[first:last], -1, intensity_range, sigma_px)
             out[top:bottom] = strip[top - first : bottom - first]
         check_cancelled()
     return smooth

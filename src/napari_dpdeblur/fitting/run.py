@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import cv2
@@ -13,16 +14,17 @@ import torch
 from napari_dpdeblur.array_types import Crop
 from napari_dpdeblur.cancellation import Control, controlled
 from napari_dpdeblur.errors import FitError
-from napari_dpdeblur.fitting import stages
 from napari_dpdeblur.fitting.checkpoint import Checkpoint, FitState
 from napari_dpdeblur.fitting.context import FitContext
+from napari_dpdeblur.fitting.defocus.search import DefocusSearch
 from napari_dpdeblur.fitting.device import release_memory, resolve_device
 from napari_dpdeblur.fitting.events import FitEvent
-from napari_dpdeblur.fitting.paper.preset import optimised
+from napari_dpdeblur.fitting.presets import PRESETS, PresetRecord
 from napari_dpdeblur.fitting.problem import pose_problem
 from napari_dpdeblur.fitting.resources import memory_of, require_memory
 from napari_dpdeblur.fitting.result import signature
 from napari_dpdeblur.fitting.settings import FitSettings
+from napari_dpdeblur.fitting.stages import search_defocus
 from napari_dpdeblur.optics.memory import is_out_of_memory
 from napari_dpdeblur.progress import StageClock
 from napari_dpdeblur.results.result import Result
@@ -31,22 +33,7 @@ if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
 
-# What comes after the search, and the share of the time that each stage takes.
-SOLVERS = {"preview": stages.preview, "standard": stages.standard, "paper": optimised}
-SHARES = {
-    "preview": {"evidence": 45.0, "defocus map": 25.0, "image": 30.0},
-    "standard": {
-        "evidence": 5.0,
-        "defocus map": 7.0,
-        "start": 4.0,
-        "edges": 7.0,
-        "deblur": 14.0,
-        "detail": 13.0,
-        "refine": 13.0,
-        "image": 37.0,
-    },
-    "paper": {"evidence": 0.5, "defocus map": 0.5, "optimise": 99.0},
-}
+Solver = Callable[[FitContext, DefocusSearch], Generator[FitEvent, None, Result]]
 
 
 def fit_events(
@@ -75,7 +62,7 @@ def _guarded(
     crop: Crop | None,
     checkpoint: Checkpoint | None,
 ) -> Generator[FitEvent, None, Result]:
-    """The fit with its memory checked before, released after, and its failures in sentences."""
+    """The fit with a check of the memory, which it releases, and with errors as FitError."""
     device = resolve_device(settings.device)
     if device.type == "cpu":
         require_memory(memory_of(capture, calibration, settings, crop), capture.name)
@@ -98,17 +85,24 @@ def _fit(
     crop: Crop | None,
     checkpoint: Checkpoint | None,
 ) -> Generator[FitEvent, None, Result]:
-    """The fit itself; when it ends, nothing holds its tensors any more."""
+    """The fit itself; when it ends, nothing references its tensors."""
     with _threads(settings.threads):
         problem = pose_problem(capture, calibration, settings, device, crop)
         name = signature(capture, calibration, settings, crop)
         state = checkpoint.load(name, device) if checkpoint else FitState()
-        clock = StageClock(SHARES[settings.preset])
+        preset = PRESETS[settings.preset]
+        clock = StageClock(preset.stages)
         context = FitContext(
             capture, calibration, settings, crop, problem, clock, name, checkpoint, state
         )
-        search = yield from stages.search_defocus(context)
-        return (yield from SOLVERS[settings.preset](context, search))
+        search = yield from search_defocus(context)
+        return (yield from _solver(preset)(context, search))
+
+
+def _solver(preset: PresetRecord) -> Solver:
+    module, _, function = preset.solver.partition(":")
+    solver: Solver = getattr(import_module(module), function)
+    return solver
 
 
 @contextmanager
@@ -126,7 +120,7 @@ def _threads(threads: int | None) -> Generator[None, None, None]:
 
 
 def _as_fit_error(error: BaseException, device: torch.device) -> FitError:
-    """Torch raises RuntimeErrors, which the threads of a window swallow."""
+    """A FitError for a RuntimeError of torch, which the threads of a window would swallow."""
     if is_out_of_memory(error):
         other = "" if device.type == "cpu" else ", or choose the device cpu"
         return FitError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,15 +13,19 @@ from pydantic import model_validator
 from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.files import read_regular
 from napari_dpdeblur.files.plain import parse_yaml
-from napari_dpdeblur.fitting.presets import Preset
-from napari_dpdeblur.settings_model import NO_UNIT, SettingsModel, setting
+from napari_dpdeblur.fitting.parameters import Parameters
+from napari_dpdeblur.fitting.presets import PRESETS, Preset
+from napari_dpdeblur.settings_model import NO_UNIT, SettingsModel, merged, setting
 
 MAX_SETTINGS_BYTES = 1_000_000
 SCALE = "multiples of the calibrated blur"
 
 
 class Weights(SettingsModel):
-    """Weights of the terms of the objective, in the paper's unit; 0 switches a term off."""
+    """Weights of the terms of the objective, in the paper's unit; 0 switches a term off.
+
+    The defaults are those of the published results.
+    """
 
     data: float = setting(2.5e4, NO_UNIT, "Error of the rendered views (Eq. 7).", ge=0)
     auxiliary: float = setting(2.5e4, NO_UNIT, "Error of each layer by itself (Eq. 9).", ge=0)
@@ -29,15 +35,18 @@ class Weights(SettingsModel):
         30.0, NO_UNIT, "Concentration of a pixel on few layers (Eq. 13), before / ln N.", ge=0
     )
 
+    def of_terms(self, layers: int) -> dict[str, float]:
+        """Factors of the terms by name; the entropy's is divided by ln N."""
+        return {**self.model_dump(), "entropy": self.entropy / math.log(max(layers, 2))}
+
 
 class FitSettings(SettingsModel):
-    """Everything that a fit can be told. Defocus scales are multiples of the calibrated blur."""
+    """Fit settings. Defocus scales are multiples of the calibrated blur."""
 
     preset: Preset = setting(
         "standard",
         NO_UNIT,
-        "standard: closed form, then rendering through occlusions; preview: closed "
-        "form alone; paper: the published optimisation.",
+        "; ".join(f"{name}: {record.description}" for name, record in PRESETS.items()) + ".",
     )
     layers: int = setting(12, "layers", "Number of layers of the multiplane image.", ge=2, le=64)
     front_scale: float | None = setting(
@@ -53,23 +62,18 @@ class FitSettings(SettingsModel):
     centre_kernels: bool = setting(
         True,
         NO_UNIT,
-        "Remove the offset that both views' kernels share, which would warp the image "
-        "(standard, preview).",
+        "Remove the offset that both views' kernels share, which would warp the image.",
     )
     blend_px: int = setting(
         32,
         "px",
-        "Width of the blending between tiles of the renderer, in pixels; 0: none (standard).",
+        "Width of the blending between tiles of the renderer, in pixels; 0: none.",
         ge=0,
         le=512,
     )
-    image_rounds: int = setting(
-        2, "rounds", "Re-weighting rounds of the image (standard).", ge=1, le=50
-    )
-    image_steps: int = setting(
-        6, "steps", "Conjugate-gradient steps in each round (standard).", ge=1, le=500
-    )
-    steps: int = setting(10_000, "steps", "Adam steps (paper).", ge=1, le=1_000_000)
+    image_rounds: int = setting(2, "rounds", "Re-weighting rounds of the image.", ge=1, le=50)
+    image_steps: int = setting(6, "steps", "Conjugate-gradient steps in each round.", ge=1, le=500)
+    steps: int = setting(10_000, "steps", "Adam steps.", ge=1, le=1_000_000)
     guided_filter: bool = setting(
         False, NO_UNIT, "Sharpen the edges of the defocus map with a guided filter."
     )
@@ -77,8 +81,7 @@ class FitSettings(SettingsModel):
         0.03,
         "intensity, at a mean of 0.5",
         "Intensity range of the bilateral filter that smooths the image at the end, "
-        "at a mean intensity of 0.5; 0: none. The published results have 0.05, which the preset "
-        "paper takes only when it is asked to.",
+        "at a mean intensity of 0.5; 0: none. The published results were made with 0.05.",
         ge=0,
         le=1,
     )
@@ -88,7 +91,23 @@ class FitSettings(SettingsModel):
     threads: int | None = setting(
         None, "threads", "CPU threads; all that torch would take when not given.", ge=1, le=1024
     )
-    seed: int = setting(0, NO_UNIT, "Kept with the result; all presets are deterministic.", ge=0)
+    parameters: Parameters = setting(
+        Parameters(), NO_UNIT, "Tuned numbers of the stages, for experts.", is_expert=True
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_removed(cls, values: Any) -> Any:
+        """Accept settings that were removed, until version 0.4."""
+        if not isinstance(values, dict) or "seed" not in values:
+            return values
+        if values["seed"] != 0:  # the default, which old files hold
+            warnings.warn(
+                "the setting seed was removed and is ignored: all presets are deterministic",
+                FutureWarning,
+                stacklevel=2,
+            )
+        return {name: value for name, value in values.items() if name != "seed"}
 
     @model_validator(mode="after")
     def _front_before_back(self) -> FitSettings:
@@ -100,16 +119,21 @@ class FitSettings(SettingsModel):
         return self
 
     def changed(self, **values: Any) -> FitSettings:
-        """A checked copy with other values; None leaves a value as it is, and so do the weights
-        that are not named."""
+        """A checked copy with other values.
+
+        None leaves a value as it is; a group (weights, parameters) may be given in part.
+        """
         given = {name: value for name, value in values.items() if value is not None}
-        if isinstance(given.get("weights"), dict):
-            given["weights"] = {**self.weights.model_dump(), **given["weights"]}
-        return FitSettings.of({**self.model_dump(), **given})
+        plain = {n: v.model_dump() if isinstance(v, SettingsModel) else v for n, v in given.items()}
+        return FitSettings.of(merged(self.model_dump(), plain))
 
     def to_yaml(self) -> str:
-        """As text that :meth:`from_yaml` reads."""
-        return yaml.safe_dump(self.model_dump(), sort_keys=False)
+        """As text that :meth:`from_yaml` reads; of the parameters only those that were changed."""
+        values = self.model_dump(exclude={"parameters"})
+        changed = self.parameters.model_dump(exclude_defaults=True)
+        if changed:
+            values["parameters"] = changed
+        return yaml.safe_dump(values, sort_keys=False)
 
     @classmethod
     def from_yaml(cls, text: str) -> FitSettings:
@@ -134,3 +158,20 @@ class FitSettings(SettingsModel):
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not text"
             raise SettingsError(f"The settings file {path} cannot be read: {reason}.") from None
+
+
+def unused_settings(settings: FitSettings) -> list[str]:
+    """Names of settings that were changed but have no effect with the preset."""
+    used, default = PRESETS[settings.preset].uses, FitSettings()
+    changed = _changed_names(settings.model_dump(), default.model_dump())
+    return [name for name in changed if name not in used and name.split(".")[0] != "parameters"]
+
+
+def _changed_names(values: dict[str, Any], default: dict[str, Any], group: str = "") -> list[str]:
+    names = []
+    for name, value in values.items():
+        if isinstance(value, dict):
+            names += _changed_names(value, default[name], f"{group}{name}.")
+        elif value != default[name]:
+            names.append(group + name)
+    return names

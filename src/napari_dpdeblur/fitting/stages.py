@@ -13,19 +13,16 @@ from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fitting.context import FitContext
 from napari_dpdeblur.fitting.defocus import search as defocus_search
-from napari_dpdeblur.fitting.defocus.local_estimate import ROUNDS, Estimate
-from napari_dpdeblur.fitting.defocus.search import SWAP_TEST_SCALES, DefocusSearch
+from napari_dpdeblur.fitting.defocus.local_estimate import Estimate
+from napari_dpdeblur.fitting.defocus.search import DefocusSearch
 from napari_dpdeblur.fitting.events import FitEvent
 from napari_dpdeblur.fitting.image.bands import Band, bands_of
-from napari_dpdeblur.fitting.image.deringing import calmed, within_capture
-from napari_dpdeblur.fitting.image.layered_renderer import (
-    SMOOTHNESS,
-    LayeredRenderer,
-    sharpen_round,
-)
+from napari_dpdeblur.fitting.image.deringing import within_capture, without_ringing
+from napari_dpdeblur.fitting.image.layered_renderer import LayeredRenderer, sharpen_round
 from napari_dpdeblur.fitting.image.layers import LayerShapes, layer_shapes
-from napari_dpdeblur.fitting.image.occlusion_boundaries import RANGE_PX, OutlineCare, outline_care
-from napari_dpdeblur.fitting.image.wiener import Belief, Expectation, wiener_images
+from napari_dpdeblur.fitting.image.occlusion_boundaries import OcclusionBoundaries, find_boundaries
+from napari_dpdeblur.fitting.image.wiener import ImagePrior, wiener_images
+from napari_dpdeblur.fitting.parameters import Parameters
 from napari_dpdeblur.fitting.problem import FitProblem
 from napari_dpdeblur.fitting.result import make_result
 from napari_dpdeblur.fitting.settings import Weights
@@ -36,35 +33,31 @@ from napari_dpdeblur.results.result import Result
 Returned = TypeVar("Returned")
 
 PUBLISHED = Weights()
-EDGE_FACTOR = 2  # calibrated pixels per pixel of the first all-in-focus image
-# How far to go from the closed form towards the image that the renderer asks for. The renderer
-# knows occlusions but trusts the layers' outlines to the pixel; a third of the way scores best,
-# and right beside the outlines none of it.
-RELAXATION = 0.3
-# The first image still has ripples: of it the strong edges count, and little. The second has fewer:
-# it counts much more than what the lens has hardly let through, and finer detail of it is kept.
-EXPECTED = {"detail": Belief(1.0, 0.05), "refine": Belief(6.0, 0.03)}
-OCCLUSION_REACH_PX = 12  # how far a surface goes on behind another, in calibrated pixels
-WIENER_SCALES = 16
+PRIOR_STAGES = ("detail", "refine")
 
 
 def search_defocus(context: FitContext) -> Generator[FitEvent, None, DefocusSearch]:
-    """Evidence for each scale, then the map: stages "evidence" and "defocus map"."""
+    """Cost volume, then the map: stages "cost volume" and "defocus map"."""
     saved = context.state.tensors
     if context.done("defocus map"):
         return DefocusSearch(Estimate(saved["centre"], saved["weight"]), saved["defocus_map"])
+    parameters, settings = _parameters(context), context.settings
     problem = context.problem.for_search()
-    coarse = problem.reduced(defocus_search.search_factor(problem))
-    scales = defocus_search.search_scales(problem)
-    steps = defocus_search.search(
-        coarse, scales, context.settings.bias_correction, context.capture.name
+    coarse = problem.reduced(defocus_search.search_factor(problem, parameters.search))
+    steps = defocus_search.checked_cost_volume(
+        coarse, parameters, settings.bias_correction, context.capture.name
     )
-    evidence = yield from _staged(context, "evidence", len(scales) + SWAP_TEST_SCALES, steps)
-    use_evidence = bool(context.settings.weights.auxiliary)
-    rounds = defocus_search.propagated(evidence, _map_smoothness(context), use_evidence)
-    search = yield from _staged(context, "defocus map", ROUNDS, rounds)
+    total = defocus_search.search_steps(parameters.search)
+    volume = yield from _staged(context, "cost volume", total, steps)
+    use_costs = bool(settings.weights.auxiliary)
+    rounds = defocus_search.propagated(volume, parameters, _map_smoothness(context), use_costs)
+    search = yield from _staged(context, "defocus map", parameters.propagation.rounds, rounds)
     _save_search(context, "defocus map", search)
     return search
+
+
+def _parameters(context: FitContext) -> Parameters:
+    return context.settings.parameters
 
 
 def _staged(
@@ -97,8 +90,8 @@ def _save_search(context: FitContext, stage: str, search: DefocusSearch) -> None
 
 
 def layer_scales(context: FitContext, search: DefocusSearch) -> Tensor:
-    """Scales of the layers, back to front: what the user gave, else what the map needs."""
-    back, front = defocus_search.automatic_range(search.defocus_map)
+    """Scales of the layers, back to front: as given, else as the map needs them."""
+    back, front = defocus_search.automatic_range(search.defocus_map, _parameters(context).search)
     back = context.settings.back_scale or back
     front = context.settings.front_scale or front
     if front >= back:
@@ -112,77 +105,89 @@ def layer_scales(context: FitContext, search: DefocusSearch) -> Tensor:
     )
 
 
-def closed_form_image(
+def wiener_image(
     context: FitContext,
     stage: str,
     problem: FitProblem,
     defocus_map: Tensor,
-    expected: Expectation | None = None,
+    prior: ImagePrior | None = None,
 ) -> Generator[FitEvent, None, Tensor]:
-    """The Wiener image (C, h, w) of a map, on the grid of the given problem."""
-    scales = defocus_search.search_scales(problem, WIENER_SCALES)
+    """The Wiener image (C, h, w) for a map, on the grid of the given problem."""
+    parameters = _parameters(context)
+    total = parameters.wiener.scales
+    scales = defocus_search.search_scales(problem, parameters.search, total)
     on_grid = defocus_search.on_grid_of(problem, defocus_map)
     image = torch.zeros_like(problem.views[0])
     strength = _image_smoothness(context)
-    images = wiener_images(problem, on_grid, scales, strength, expected)
+    images = wiener_images(problem, on_grid, scales, parameters.wiener, strength, prior)
     for step, image in enumerate(images, start=1):
-        yield context.event(stage, step, WIENER_SCALES, image=image)
+        yield context.event(stage, step, total, image=image)
     context.clock.end_stage(stage)
     return image.clamp_min(0)
 
 
-def _careful_image(
-    context: FitContext, stage: str, care: OutlineCare, expected: Expectation | None = None
+def _image_without_rims(
+    context: FitContext,
+    stage: str,
+    boundaries: OcclusionBoundaries,
+    prior: ImagePrior | None = None,
 ) -> Generator[FitEvent, None, Tensor]:
-    """The Wiener image at full resolution, without rims along outlines."""
+    """The Wiener image at full resolution, without rims along occlusion boundaries."""
     problem = context.problem
-    image = yield from closed_form_image(context, stage, problem, care.defocus_map, expected)
-    around = problem.in_pixels(RANGE_PX)
-    return care.limited(image, problem.views.mean(0), around)
+    image = yield from wiener_image(context, stage, problem, boundaries.defocus_map, prior)
+    around = problem.in_pixels(_parameters(context).occlusion.range_px)
+    return boundaries.limited(image, problem.views.mean(0), around)
+
+
+def _boundaries(context: FitContext, search: DefocusSearch) -> OcclusionBoundaries:
+    parameters = _parameters(context).occlusion
+    return find_boundaries(context.problem, search.defocus_map, parameters)
 
 
 def _shapes(context: FitContext, defocus_map: Tensor, scales: Tensor) -> LayerShapes:
     check_cancelled()
-    reach = context.problem.in_pixels(OCCLUSION_REACH_PX)
-    return layer_shapes(defocus_map, scales, reach)
+    parameters = _parameters(context).layers
+    reach = context.problem.in_pixels(parameters.occlusion_reach_px)
+    return layer_shapes(defocus_map, scales, reach, parameters.occlusion_step)
 
 
 def preview(context: FitContext, search: DefocusSearch) -> Generator[FitEvent, None, Result]:
-    """The closed form alone."""
+    """Solver of the preset `preview`: the closed form alone."""
     scales = layer_scales(context, search)
-    care = outline_care(context.problem, search.defocus_map)
-    image = yield from _careful_image(context, "image", care)
+    image = yield from _image_without_rims(context, "image", _boundaries(context, search))
     defocus_map = defocus_search.on_grid_of(context.problem, search.defocus_map)
     return _result(context, image, _shapes(context, defocus_map, scales), scales, search)
 
 
 def standard(context: FitContext, search: DefocusSearch) -> Generator[FitEvent, None, Result]:
-    """The closed form, a map with sharp edges, then the occlusion-aware renderer."""
+    """Solver of the preset `standard`: closed form, sharp map, occlusion-aware renderer."""
     search = yield from _with_sharp_edges(context, search)
     scales = layer_scales(context, search)
     surfaces = defocus_search.on_grid_of(context.problem, search.defocus_map)
-    care = outline_care(context.problem, search.defocus_map)
-    start = yield from _detailed_image(context, care, surfaces)
+    boundaries = _boundaries(context, search)
+    start = yield from _detailed_image(context, boundaries, surfaces)
     shapes = _shapes(context, surfaces, scales)
     image = start
     if context.settings.weights.data:
         rendered = yield from _rendered_image(context, start, shapes, scales)
-        image = start + RELAXATION * (1 - care.care) * (rendered - start)
+        # Right at the boundaries, to which the renderer is most sensitive, none of it.
+        share = _parameters(context).renderer.relaxation * (1 - boundaries.mask)
+        image = start + share * (rendered - start)
     return _result(context, image, shapes, scales, search)
 
 
 def _detailed_image(
-    context: FitContext, care: OutlineCare, surfaces: Tensor
+    context: FitContext, boundaries: OcclusionBoundaries, surfaces: Tensor
 ) -> Generator[FitEvent, None, Tensor]:
-    """The Wiener image, then again with what it shows as expectation, weaker, then stronger."""
+    """The Wiener image, repeated with the previous image as prior, weak at first."""
     image = context.state.tensors.get("start")
     if image is None:
-        image = yield from _careful_image(context, "deblur", care)
+        image = yield from _image_without_rims(context, "deblur", boundaries)
         context.save("deblur", 1, start=image)
-    for stage, belief in EXPECTED.items():
+    for stage in PRIOR_STAGES:
         if not context.done(stage):
-            expected = Expectation.of(image, surfaces, belief)
-            image = yield from _careful_image(context, stage, care, expected)
+            prior = ImagePrior.of_stage(stage, image, surfaces, _parameters(context))
+            image = yield from _image_without_rims(context, stage, boundaries, prior)
             context.save(stage, 1, start=image)
     return image
 
@@ -190,13 +195,15 @@ def _detailed_image(
 def _with_sharp_edges(
     context: FitContext, search: DefocusSearch
 ) -> Generator[FitEvent, None, DefocusSearch]:
-    if context.done("edges"):
+    if context.done("map edges"):
         return search
-    reduced = context.problem.reduced(EDGE_FACTOR)
-    sharp = yield from closed_form_image(context, "start", reduced, search.defocus_map)
-    rounds = defocus_search.with_sharp_edges(search, sharp, _map_smoothness(context))
-    search = yield from _staged(context, "edges", ROUNDS, rounds)
-    _save_search(context, "edges", search)
+    parameters = _parameters(context)
+    reduced = context.problem.reduced(parameters.map_edges.pixel_pitch_px)
+    sharp = yield from wiener_image(context, "draft image", reduced, search.defocus_map)
+    smoothness = _map_smoothness(context)
+    rounds = defocus_search.with_sharp_edges(search, sharp, parameters, smoothness)
+    search = yield from _staged(context, "map edges", parameters.propagation.rounds, rounds)
+    _save_search(context, "map edges", search)
     return search
 
 
@@ -205,7 +212,8 @@ def _rendered_image(
 ) -> Generator[FitEvent, None, Tensor]:
     """The image that explains the views best through the renderer, from ``start``."""
     rounds = context.settings.image_rounds
-    bands = bands_of(context.problem, float(scales[0]))
+    overlap = _parameters(context).renderer.band_overlap
+    bands = bands_of(context.problem, float(scales[0]), overlap)
     image = context.state.tensors.get("image", torch.zeros_like(start))
     for number, band in enumerate(bands):
         before = number * rounds
@@ -235,11 +243,13 @@ def _rendered_band(
     """Steps of all rounds that are left for one band of the image: (C, rows, w) and terms."""
     problem, settings = band.problem(context.problem), context.settings
     within = band.shapes(shapes)
-    renderer = LayeredRenderer(problem, scales, within, settings.blend_px)
-    strength, pitch = SMOOTHNESS * _image_smoothness(context), problem.pixel_pitch
+    parameters, smoothness = settings.parameters.renderer, _image_smoothness(context)
+    renderer = LayeredRenderer(
+        problem, scales, within, settings.blend_px, parameters.negligible_light
+    )
     for _ in range(done, settings.image_rounds):
         steps = settings.image_steps
-        for step in sharpen_round(renderer, problem.views, part, strength, pitch, steps):
+        for step in sharpen_round(renderer, problem, part, steps, parameters, smoothness):
             yield step
             part = step[0]
 
@@ -247,12 +257,15 @@ def _rendered_band(
 def _result(
     context: FitContext, image: Tensor, shapes: LayerShapes, scales: Tensor, search: DefocusSearch
 ) -> Result:
-    possible = within_capture(context.problem, image)
-    image = calmed(context.problem, possible, _image_smoothness(context))
+    parameters, problem = _parameters(context), context.problem
+    possible = within_capture(problem, image, parameters.deringing)
+    image = without_ringing(
+        problem, possible, _image_smoothness(context), parameters.deringing, parameters.variation
+    )
     return make_result(
         context,
         image,
         shapes.defocus_map(scales),
         MultiplaneImage(shapes.color(image), shapes.alpha, scales),
-        defocus_search.on_grid_of(context.problem, search.confidence),
+        defocus_search.on_grid_of(problem, search.estimate.confidence(parameters.local_estimate)),
     )

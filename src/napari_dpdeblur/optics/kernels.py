@@ -12,11 +12,9 @@ from torch import Tensor
 
 from napari_dpdeblur.optics.kernel_check import check_kernels
 from napari_dpdeblur.optics.memory import concatenated
+from napari_dpdeblur.optics.parameters import OpticsParameters
 
-# Rows and columns at the rim of a rescaled kernel that hold less than this share of its mass, in
-# every tile and view, are cropped: they cost FFT area and change nothing that can be seen.
-NEGLIGIBLE_MASS = 1e-4
-SHARPENING_STEPS = 5
+DEFAULTS = OpticsParameters()
 NO_VARIANCE_PX2 = 1e-3  # a blur as narrow as this changes no pixel
 
 
@@ -25,12 +23,14 @@ class KernelGrid:
     """Blur kernels of a rows x cols grid of tiles.
 
     ``kernels`` has the shape (P, V, Ky, Kx): P = rows * cols tiles in row-major order, V views
-    (left, right), odd sizes, each kernel sums to 1.
+    (left, right), odd sizes, each kernel sums to 1. ``negligible_mass`` is the share of its mass
+    below which the rim of a rescaled kernel is cropped.
     """
 
     kernels: Tensor
     rows: int
     cols: int
+    negligible_mass: float = DEFAULTS.negligible_mass
 
     @classmethod
     def from_array(cls, array: np.ndarray, rows: int, cols: int) -> KernelGrid:
@@ -51,7 +51,7 @@ class KernelGrid:
 
     def select(self, tile_indices: Sequence[int], rows: int, cols: int) -> KernelGrid:
         """The sub-grid of the given tiles (row-major indices)."""
-        return KernelGrid(self.kernels[list(tile_indices)], rows, cols)
+        return replace(self, kernels=self.kernels[list(tile_indices)], rows=rows, cols=cols)
 
     def centred(self) -> KernelGrid:
         """The same kernels with the mean of the left and right centroid at the centre, per tile.
@@ -80,19 +80,21 @@ class KernelGrid:
         resize_y = self._resize_matrix(self.size_px[0], scale / pixel_pitch[0])
         resize_x = self._resize_matrix(self.size_px[1], scale / pixel_pitch[1])
         resized = resize_y @ self.kernels @ resize_x.T
-        return replace(self, kernels=_normalised(_cropped(resized)))
+        return replace(self, kernels=_normalised(_cropped(resized, self.negligible_mass)))
 
-    def sharpened(self, variance_px2: tuple[float, float]) -> KernelGrid:
-        """Without a blur of this variance along (y, x) that was added when they were measured.
+    def sharpened(
+        self, variance_px2: tuple[float, float], steps: int = DEFAULTS.sharpening_steps
+    ) -> KernelGrid:
+        """Remove a blur of this variance along (y, x) that the measurement added.
 
-        A few steps of Richardson and Lucy, which keep light positive: the sides of the kernels
-        become steep again, their noise does not grow yet.
+        A few Richardson-Lucy steps, which keep light positive: the sides of the kernels become
+        steep again, and their noise does not grow yet.
         """
         height, width = self.size_px
         blur_y = self._blur_matrix(height, variance_px2[0])
         blur_x = self._blur_matrix(width, variance_px2[1])
         kernels, tiny = self.kernels, torch.finfo(self.kernels.dtype).tiny
-        for _ in range(SHARPENING_STEPS):
+        for _ in range(steps):
             blurred = (blur_y @ kernels @ blur_x.T).clamp_min(tiny)
             kernels = kernels * (blur_y.T @ (self.kernels / blurred) @ blur_x)
         return replace(self, kernels=_normalised(kernels))
@@ -156,17 +158,17 @@ def _normalised(kernels: Tensor) -> Tensor:
     return kernels / kernels.sum(dim=(-2, -1), keepdim=True)
 
 
-def _cropped(kernels: Tensor) -> Tensor:
+def _cropped(kernels: Tensor, mass: float) -> Tensor:
     """Remove the rim that is negligible everywhere, symmetrically so that the centre stays."""
-    rim_y = _negligible_rim(kernels.sum(dim=-1))
-    rim_x = _negligible_rim(kernels.sum(dim=-2))
+    rim_y = _negligible_rim(kernels.sum(dim=-1), mass)
+    rim_x = _negligible_rim(kernels.sum(dim=-2), mass)
     height, width = kernels.shape[-2:]
     return kernels[..., rim_y : height - rim_y, rim_x : width - rim_x]
 
 
-def _negligible_rim(profile: Tensor) -> int:
-    """How many entries can be cut from both ends of profiles (P, V, K) without loss."""
-    mass = profile / profile.sum(-1, keepdim=True)
-    folded = torch.maximum(mass.cumsum(-1), mass.flip(-1).cumsum(-1)).amax(dim=(0, 1))
-    rim = int((folded < NEGLIGIBLE_MASS).sum())
+def _negligible_rim(profile: Tensor, mass: float) -> int:
+    """How many entries at both ends of profiles (P, V, K) hold less than this share of the sum."""
+    share = profile / profile.sum(-1, keepdim=True)
+    folded = torch.maximum(share.cumsum(-1), share.flip(-1).cumsum(-1)).amax(dim=(0, 1))
+    rim = int((folded < mass).sum())
     return min(rim, profile.shape[-1] // 2)

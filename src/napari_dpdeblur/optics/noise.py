@@ -1,4 +1,4 @@
-"""How noise biases the defocus estimate, and the constants that correct for it."""
+"""Bias of the defocus estimate due to noise (Eq. 5)."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.optics.kernels import KernelGrid
+from napari_dpdeblur.optics.parameters import OpticsParameters
 
-NOISE_VARIANCE = 5e-5  # sigma^2 of views normalised to a mean of 0.5
-INVERSE_POWER = 1e2  # |Phi|^2, the inverse power spectrum of natural images
+DEFAULTS = OpticsParameters()
 
 
 def bias_correction(
     layer_kernels: Sequence[KernelGrid],
     mean_intensity: float = 0.5,
-    noise_variance: float = NOISE_VARIANCE,
-    inverse_power: float = INVERSE_POWER,
+    noise_variance: float = DEFAULTS.noise_variance,
+    inverse_power: float = DEFAULTS.inverse_power,
     fft_px: int | None = None,
 ) -> Tensor:
-    """What noise alone takes off the squared error of a layer at each defocus (Eq. 5): (L,).
+    """Amount by which noise lowers the squared error of a layer at each defocus (Eq. 5): (L,).
 
     ``B(d) = sigma^2 mean_f [ C / (|K_l|^2 + |K_r|^2 + C) ]`` with ``C = sigma^2 |Phi|^2``,
     averaged over frequencies and tiles. ``mean_intensity`` is the mean of the views, which sets

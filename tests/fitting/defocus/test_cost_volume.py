@@ -6,10 +6,12 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
-from napari_dpdeblur.fitting.defocus.cost_volume import Evidence, collect_evidence
+from napari_dpdeblur.fitting.defocus.cost_volume import CostVolume, compute_cost_volume
 from napari_dpdeblur.fitting.defocus.local_estimate import Estimate, local_estimate, propagate
+from napari_dpdeblur.fitting.parameters import Parameters
 from napari_dpdeblur.optics import KernelGrid, TiledBlur, TileLayout
 
+PARAMETERS = Parameters()
 SCALES = torch.linspace(1.7, 0.05, 34)
 LAYOUT = TileLayout.regular(96, 128, 1, 2)
 
@@ -20,8 +22,10 @@ def kernels() -> KernelGrid:
     return KernelGrid.from_array(lens.kernels, 1, 2)
 
 
-def evidence_of(views: Tensor, kernels: KernelGrid, correct_bias: bool = True) -> Evidence:
-    steps = collect_evidence(views, kernels, LAYOUT, SCALES, (1.0, 1.0), correct_bias)
+def volume_of(views: Tensor, kernels: KernelGrid, correct_bias: bool = True) -> CostVolume:
+    steps = compute_cost_volume(
+        views, kernels, LAYOUT, SCALES, (1.0, 1.0), PARAMETERS.cost_volume, correct_bias
+    )
     count = 0
     while True:
         try:
@@ -29,8 +33,12 @@ def evidence_of(views: Tensor, kernels: KernelGrid, correct_bias: bool = True) -
             count += 1
         except StopIteration as end:
             assert count == len(SCALES)
-            evidence: Evidence = end.value
-            return evidence
+            volume: CostVolume = end.value
+            return volume
+
+
+def estimate_of(volume: CostVolume) -> Estimate:
+    return local_estimate(volume, PARAMETERS.local_estimate)
 
 
 def blurred(kernels: KernelGrid, scale: float, noise: float = 0.0) -> Tensor:
@@ -46,17 +54,17 @@ def blurred(kernels: KernelGrid, scale: float, noise: float = 0.0) -> Tensor:
 
 @pytest.mark.parametrize("scale", [0.3, 0.7, 1.2])
 def test_the_cost_is_smallest_at_the_true_scale(kernels: KernelGrid, scale: float) -> None:
-    evidence = evidence_of(blurred(kernels, scale), kernels)
-    inner = evidence.cost[:, 16:-16, 16:-16]
-    best = evidence.scales[inner.mean((1, 2)).argmin()]
-    assert float(best) == pytest.approx(scale, abs=evidence.step)
-    centre = local_estimate(evidence).centre[16:-16, 16:-16]
+    volume = volume_of(blurred(kernels, scale), kernels)
+    inner = volume.cost[:, 16:-16, 16:-16]
+    best = volume.scales[inner.mean((1, 2)).argmin()]
+    assert float(best) == pytest.approx(scale, abs=volume.step)
+    centre = estimate_of(volume).centre[16:-16, 16:-16]
     assert float(centre.median()) == pytest.approx(scale, abs=0.05)
 
 
 def test_swapped_views_have_no_true_scale(kernels: KernelGrid) -> None:
     views = blurred(kernels, 0.8)
-    right, wrong = (evidence_of(v, kernels).cost.amin(0).mean() for v in (views, views.flip(0)))
+    right, wrong = (volume_of(v, kernels).cost.amin(0).mean() for v in (views, views.flip(0)))
     assert float(wrong) > 2 * float(right)
 
 
@@ -64,20 +72,22 @@ def test_brightness_says_nothing_about_defocus(kernels: KernelGrid) -> None:
     views = blurred(kernels, 0.7)
     brighter = views.clone()
     brighter[1] += 0.1
-    plain, shifted = (local_estimate(evidence_of(v, kernels)).centre for v in (views, brighter))
+    plain, shifted = (estimate_of(volume_of(v, kernels)).centre for v in (views, brighter))
     torch.testing.assert_close(plain[24:-24, 24:-24], shifted[24:-24, 24:-24], rtol=0, atol=0.02)
 
 
 def test_without_the_bias_correction_blur_of_noise_looks_different(kernels: KernelGrid) -> None:
     noise = 0.05 * torch.randn(2, 1, 96, 128)
-    corrected, plain = (evidence_of(noise, kernels, choice).cost for choice in (True, False))
+    corrected, plain = (volume_of(noise, kernels, choice).cost for choice in (True, False))
     profile, biased = (cost.mean((1, 2)) / cost.mean() for cost in (corrected, plain))
     assert float(profile.std()) < 0.5 * float(biased.std())
 
 
 def test_noise_lowers_the_confidence(kernels: KernelGrid) -> None:
     clean, noisy = (
-        local_estimate(evidence_of(blurred(kernels, 0.8, noise), kernels)).confidence
+        estimate_of(volume_of(blurred(kernels, 0.8, noise), kernels)).confidence(
+            PARAMETERS.local_estimate
+        )
         for noise in (0.0, 0.01)
     )
     assert float(noisy.min()) >= 0
@@ -90,7 +100,7 @@ def test_lines_along_the_disparity_say_little() -> None:
     rows, cols = torch.meshgrid(torch.arange(48.0), torch.arange(64.0), indexing="ij")
     cost = (SCALES - 0.8).square()[:, None, None].expand(-1, 48, 64) + 1e-3
     upright, lying, slanted = (
-        local_estimate(Evidence(cost, SCALES, torch.sin(phase))).weight[8:-8, 8:-8]
+        estimate_of(CostVolume(cost, SCALES, torch.sin(phase))).weight[8:-8, 8:-8]
         for phase in (cols / 3, rows / 3, (rows + cols) / 4)
     )
     torch.testing.assert_close(upright, slanted)
@@ -104,7 +114,9 @@ def test_estimates_spread_up_to_the_edges_of_the_picture() -> None:
     centre[12, 4], weight[12, 4] = 1.2, 1e3
     centre[12, 28], weight[12, 28] = 0.4, 1e3
     values = torch.zeros(())
-    for values in propagate(Estimate(centre, weight), guide):
+    for values in propagate(
+        Estimate(centre, weight), guide, PARAMETERS.propagation, PARAMETERS.solver
+    ):
         assert torch.isfinite(values).all()
     torch.testing.assert_close(values[:, :16], torch.full((24, 16), 1.2), rtol=0, atol=0.05)
     torch.testing.assert_close(values[:, 16:], torch.full((24, 16), 0.4), rtol=0, atol=0.05)

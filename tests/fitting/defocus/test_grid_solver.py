@@ -8,6 +8,7 @@ from scipy.sparse.linalg import spsolve
 from torch import Tensor
 
 from napari_dpdeblur.fitting.defocus.grid_solver import GridSystem, solve
+from napari_dpdeblur.fitting.parameters.defocus import SolverParameters
 
 SHAPES = [(1, 1), (1, 9), (7, 1), (2, 2), (3, 5), (16, 16), (37, 52)]
 
@@ -57,9 +58,8 @@ def test_agrees_with_a_direct_solver(shape: tuple[int, int], spread: float) -> N
     system = random_system(*shape, spread=spread)
     right_side = system.weight * torch.rand(shape, dtype=torch.float64)
     expected = np.atleast_1d(spsolve(matrix_of(system), right_side.flatten().numpy()))
-    found = solve(
-        system, right_side, torch.zeros(shape, dtype=torch.float64), steps=200, tolerance=1e-8
-    )
+    exact = SolverParameters(steps=200, tolerance=1e-8)
+    found = solve(system, right_side, torch.zeros(shape, dtype=torch.float64), exact)
     np.testing.assert_allclose(found.flatten(), expected, atol=1e-4)
 
 
@@ -68,18 +68,19 @@ def test_few_steps_are_enough_for_a_map() -> None:
     system = random_system(64, 96, spread=1)
     right_side = system.weight * torch.rand(64, 96, dtype=torch.float64)
     expected = spsolve(matrix_of(system), right_side.flatten().numpy()).reshape(64, 96)
-    found = solve(system, right_side, torch.zeros_like(right_side))
+    found = solve(system, right_side, torch.zeros_like(right_side), SolverParameters())
     assert float(np.abs(found.numpy() - expected).max()) < 1e-2
     assert float(np.abs(found.numpy() - expected).mean()) < 1e-3
 
 
 def test_a_constant_is_kept_where_nothing_contradicts() -> None:
     system = random_system(20, 30, spread=2)
-    found = solve(system, system.weight * 0.7, torch.zeros(20, 30, dtype=torch.float64), steps=100)
+    start = torch.zeros(20, 30, dtype=torch.float64)
+    found = solve(system, system.weight * 0.7, start, SolverParameters(steps=100))
     np.testing.assert_allclose(found, 0.7, atol=1e-3)
 
 
 def test_the_start_is_not_changed() -> None:
     system, start = random_system(8, 8, spread=1), torch.zeros(8, 8, dtype=torch.float64)
-    solve(system, system.weight, start)
+    solve(system, system.weight, start, SolverParameters())
     assert not start.any()

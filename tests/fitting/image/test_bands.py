@@ -31,14 +31,14 @@ def in_bands(monkeypatch: pytest.MonkeyPatch, problem: FitProblem, count: int) -
 
 
 def test_a_small_image_is_one_band(problem: FitProblem) -> None:
-    (band,) = bands_of(problem, SCALE)
+    (band,) = bands_of(problem, SCALE, 4.0)
     assert (band.first, band.last) == (0, problem.views.shape[-2])
     assert torch.equal(band.weight, torch.ones_like(band.weight))
 
 
 def test_weights_of_bands_sum_to_one(problem: FitProblem, monkeypatch: pytest.MonkeyPatch) -> None:
     in_bands(monkeypatch, problem, 3)
-    found = bands_of(problem, SCALE)
+    found = bands_of(problem, SCALE, 4.0)
     assert len(found) == 3
     total = torch.zeros(problem.views.shape[-2], 1)
     for band in found:
@@ -50,7 +50,7 @@ def test_a_band_is_cut_out_with_its_kernels(
     problem: FitProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_bands(monkeypatch, problem, 2)
-    last = bands_of(problem, SCALE)[-1]
+    last = bands_of(problem, SCALE, 4.0)[-1]
     part = last.problem(problem)
     assert torch.equal(part.views, problem.views[..., last.first :, :])
     assert torch.equal(part.kernels.kernels[-1], problem.kernels.kernels[-1])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,11 +16,13 @@ from napari_dpdeblur.fitting.image.layered_renderer import (
     sharpen_round,
 )
 from napari_dpdeblur.fitting.image.layers import LayerShapes, layer_shapes
+from napari_dpdeblur.fitting.parameters import Parameters
 from napari_dpdeblur.fitting.problem import FitProblem
 from napari_dpdeblur.optics import MultiplaneImage, TiledBlur, TileLayout
 
 SCALES = torch.linspace(1.4, 0.1, 6, dtype=torch.float64)
 BLEND_PX = 8
+PARAMETERS = Parameters()
 
 
 @pytest.fixture
@@ -33,12 +36,17 @@ def posed(simulated: Callable[..., Any]) -> tuple[FitProblem, LayerShapes, Tenso
     problem = FitProblem(views, grid.to(dtype=torch.float64), layout, (1, 1), (48, 64), 1.0)
     defocus_map = torch.from_numpy(known.scene.defocus_map).double()
     sharp = torch.from_numpy(known.scene.all_in_focus).double()
-    return problem, layer_shapes(defocus_map, SCALES, (6, 6)), sharp
+    return problem, layer_shapes(defocus_map, SCALES, (6, 6), 1.5), sharp
+
+
+def renderer_of(problem: FitProblem, shapes: LayerShapes) -> LayeredRenderer:
+    light = PARAMETERS.renderer.negligible_light
+    return LayeredRenderer(problem, SCALES, shapes, BLEND_PX, light)
 
 
 def test_adjoint_identity(posed: Any) -> None:
     problem, shapes, _ = posed
-    renderer = LayeredRenderer(problem, SCALES, shapes, BLEND_PX)
+    renderer = renderer_of(problem, shapes)
     image, views = (
         torch.randn(size, dtype=torch.float64) for size in ((3, 48, 64), (2, 3, 48, 64))
     )
@@ -49,7 +57,7 @@ def test_adjoint_identity(posed: Any) -> None:
 
 def test_agrees_with_the_multiplane_image(posed: Any) -> None:
     problem, shapes, sharp = posed
-    renderer = LayeredRenderer(problem, SCALES, shapes, BLEND_PX)
+    renderer = renderer_of(problem, shapes)
     blur = TiledBlur(problem.layer_kernels(SCALES), problem.layout, BLEND_PX)
     layers = MultiplaneImage(shapes.color(sharp), shapes.alpha, SCALES)
     found = renderer.visible(sharp) + renderer.hidden(sharp)
@@ -59,7 +67,7 @@ def test_agrees_with_the_multiplane_image(posed: Any) -> None:
 
 def test_a_check_between_the_layers(posed: Any) -> None:
     problem, shapes, sharp = posed
-    renderer = LayeredRenderer(problem, SCALES, shapes, BLEND_PX)
+    renderer = renderer_of(problem, shapes)
     control = CountingControl()
     with obeying(control):
         renderer.visible(sharp)
@@ -68,7 +76,7 @@ def test_a_check_between_the_layers(posed: Any) -> None:
 
 @pytest.mark.parametrize("pixel_pitch", [(1, 1), (2, 1)])
 def test_smoothness_is_symmetric_with_its_diagonal(pixel_pitch: tuple[int, int]) -> None:
-    weights = SmoothnessWeights(torch.rand(2, 5, 6, dtype=torch.float64), 0.01, pixel_pitch)
+    weights = SmoothnessWeights(torch.rand(2, 5, 6, dtype=torch.float64), 0.01, pixel_pitch, 0.02)
     units = torch.eye(60, dtype=torch.float64).reshape(60, 2, 5, 6)
     matrix = torch.stack([weights.gradient(unit).flatten() for unit in units])
     torch.testing.assert_close(matrix, matrix.T)
@@ -81,12 +89,13 @@ def test_smoothness_is_symmetric_with_its_diagonal(pixel_pitch: tuple[int, int])
 
 def test_rounds_explain_the_views_better(posed: Any) -> None:
     problem, shapes, sharp = posed
-    renderer = LayeredRenderer(problem, SCALES, shapes, BLEND_PX)
+    renderer = renderer_of(problem, shapes)
     views = renderer.visible(sharp) + renderer.hidden(sharp)
+    problem = replace(problem, views=views)
     start = views.mean(0)
     image, errors = start, []
     for _ in range(3):
-        for step in sharpen_round(renderer, views, image, 1e-5, (1, 1), steps=8):
+        for step in sharpen_round(renderer, problem, image, 8, PARAMETERS.renderer, 0.01):
             image = step[0]
             errors.append(step[1]["data"])
     assert errors[-1] < 0.1 * errors[0]

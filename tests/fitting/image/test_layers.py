@@ -11,7 +11,7 @@ from napari_dpdeblur.fitting.image.layers import (
     alpha_of_transmittance,
     layer_shapes,
     layer_weights,
-    picture_behind,
+    inpaint,
 )
 from napari_dpdeblur.optics import MultiplaneImage
 from napari_dpdeblur.optics.mpi import visibility
@@ -50,7 +50,7 @@ def test_alpha_and_transmittance_belong_together() -> None:
 
 
 def test_layers_show_the_map(stepped_map: Tensor) -> None:
-    shapes = layer_shapes(stepped_map, SCALES, (6, 6))
+    shapes = layer_shapes(stepped_map, SCALES, (6, 6), 1.5)
     torch.testing.assert_close(shapes.defocus_map(SCALES), stepped_map)
     torch.testing.assert_close(
         shapes.defocus_map(torch.ones_like(SCALES)), torch.ones(40, 60).double()
@@ -62,11 +62,11 @@ def test_layers_show_the_map(stepped_map: Tensor) -> None:
 def test_layers_are_the_same_in_strips(
     stepped_map: Tensor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = layer_shapes(stepped_map, SCALES, (6, 6))
+    whole = layer_shapes(stepped_map, SCALES, (6, 6), 1.5)
     control = CountingControl()
     monkeypatch.setattr(layers, "STRIP_PIXELS", 7 * 60)
     with obeying(control):
-        strips = layer_shapes(stepped_map, SCALES, (6, 6))
+        strips = layer_shapes(stepped_map, SCALES, (6, 6), 1.5)
     assert control.checks == 7
     for name in ("visible", "hidden", "background"):
         assert torch.equal(getattr(strips, name), getattr(whole, name))
@@ -74,7 +74,7 @@ def test_layers_are_the_same_in_strips(
 
 
 def test_what_is_hidden_is_never_visible(stepped_map: Tensor) -> None:
-    shapes = layer_shapes(stepped_map, SCALES, (6, 6))
+    shapes = layer_shapes(stepped_map, SCALES, (6, 6), 1.5)
     assert shapes.hidden[1:].any(), "the ground goes on behind the square"
     seen = shapes.hidden * visibility(shapes.alpha)
     assert float(seen.abs().max()) < 1e-12
@@ -82,7 +82,7 @@ def test_what_is_hidden_is_never_visible(stepped_map: Tensor) -> None:
 
 
 def test_the_ground_goes_on_behind_the_square(stepped_map: Tensor) -> None:
-    behind = layer_shapes(stepped_map, SCALES, (6, 6)).hidden[1:].sum(0)[0]
+    behind = layer_shapes(stepped_map, SCALES, (6, 6), 1.5).hidden[1:].sum(0)[0]
     assert torch.all(behind[12:28, 20:26] > 0)
     assert not behind[19:21, 29:31].any(), "only as far as light can come round the edge"
     assert not behind[:12].any()
@@ -90,24 +90,24 @@ def test_the_ground_goes_on_behind_the_square(stepped_map: Tensor) -> None:
 
 def test_colours_make_the_image(stepped_map: Tensor) -> None:
     image = torch.rand(3, 40, 60, dtype=torch.float64)
-    shapes = layer_shapes(stepped_map, SCALES, (6, 6))
+    shapes = layer_shapes(stepped_map, SCALES, (6, 6), 1.5)
     shown = MultiplaneImage(shapes.color(image), shapes.alpha, SCALES).all_in_focus()
     torch.testing.assert_close(shown, image)
 
 
-def test_the_picture_behind_keeps_what_is_known() -> None:
+def test_inpainting_keeps_what_is_known() -> None:
     image = torch.rand(3, 37, 50, dtype=torch.float64)
     known = torch.ones(1, 37, 50, dtype=torch.float64)
-    assert torch.equal(picture_behind(image, known), image)
+    assert torch.equal(inpaint(image, known), image)
     known[:, 10:25, 15:40] = 0
-    filled = picture_behind(image, known)
+    filled = inpaint(image, known)
     assert torch.equal(filled * known, image * known)
     hole = filled[:, 10:25, 15:40]
     assert float(image.min()) <= float(hole.min()) <= float(hole.max()) <= float(image.max())
 
 
-def test_the_picture_behind_continues_its_surroundings() -> None:
+def test_inpainting_continues_its_surroundings() -> None:
     image = torch.full((1, 32, 32), 0.8, dtype=torch.float64)
     image[:, 10:20, 10:20] = 0.1  # the occluder must not shine through
     known = (image > 0.5).to(image.dtype)
-    torch.testing.assert_close(picture_behind(image, known), torch.full_like(image, 0.8))
+    torch.testing.assert_close(inpaint(image, known), torch.full_like(image, 0.8))

@@ -7,13 +7,16 @@ import pytest
 import torch
 
 from napari_dpdeblur.fitting.image.occlusion_boundaries import (
-    RANGE_PX,
-    OutlineCare,
+    OcclusionBoundaries,
+    find_boundaries,
     lower_envelope,
-    outline_care,
 )
+from napari_dpdeblur.fitting.parameters import Parameters
 from napari_dpdeblur.fitting.problem import FitProblem, pose_problem
 from napari_dpdeblur.fitting.settings import FitSettings
+
+PARAMETERS = Parameters().occlusion
+RANGE_PX = PARAMETERS.range_px
 
 
 @pytest.fixture
@@ -35,29 +38,30 @@ def test_the_envelope_of_a_gentle_map_is_the_map() -> None:
     assert torch.equal(lower_envelope(ramp, 0.1), ramp)
 
 
-def test_care_is_taken_on_the_far_side_of_an_outline_only(problem: FitProblem) -> None:
+def test_the_mask_is_on_the_far_side_of_a_boundary_only(problem: FitProblem) -> None:
     steps = torch.full((48, 64), 1.4)
     steps[:, :32] = 0.3
-    found = outline_care(problem, steps)
-    width = found.care.shape[-1]
-    assert float(found.care[:, : width // 2 - 2].max()) == 0
-    assert float(found.care[:, width // 2 + 2 : width // 2 + 8].min()) > 0.9
-    assert float(found.care[:, -8:].max()) == 0
+    found = find_boundaries(problem, steps, PARAMETERS)
+    width = found.mask.shape[-1]
+    assert float(found.mask[:, : width // 2 - 2].max()) == 0
+    assert float(found.mask[:, width // 2 + 2 : width // 2 + 8].min()) > 0.9
+    assert float(found.mask[:, -8:].max()) == 0
     beside = found.defocus_map[:, width // 2 + 3]
     assert 0.3 < float(beside.mean()) < 0.8
 
 
-def test_a_step_within_a_surface_needs_no_care(problem: FitProblem) -> None:
+def test_a_step_within_a_surface_is_no_boundary(problem: FitProblem) -> None:
     steps = torch.full((48, 64), 0.58)
     steps[:, :32] = 0.5
-    assert float(outline_care(problem, steps).care.max()) == 0
+    assert float(find_boundaries(problem, steps, PARAMETERS).mask.max()) == 0
 
 
-def test_the_image_stays_within_the_captured_range_where_care_is_needed() -> None:
+def test_the_image_stays_within_the_captured_range_at_boundaries() -> None:
     captured = 0.5 + 0.1 * torch.rand(1, 40, 40)
     image = torch.zeros(1, 40, 40)
-    care = torch.zeros(40, 40)
-    care[:, :20] = 1
-    found = OutlineCare(torch.ones(40, 40), care).limited(image, captured, (RANGE_PX, RANGE_PX))
+    mask = torch.zeros(40, 40)
+    mask[:, :20] = 1
+    boundaries = OcclusionBoundaries(torch.ones(40, 40), mask)
+    found = boundaries.limited(image, captured, (RANGE_PX, RANGE_PX))
     assert float(found[..., : 20 + RANGE_PX].min()) >= 0.5, "and a little beside it"
     assert float(found[..., 20 + RANGE_PX :].max()) == 0

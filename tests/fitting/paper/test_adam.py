@@ -8,9 +8,12 @@ import pytest
 import torch
 
 from napari_dpdeblur.fitting.paper.adam import Adam, PaperState, Schedule, descend
-from napari_dpdeblur.fitting.paper.losses import LossWeights
 from napari_dpdeblur.fitting.paper.objective import Objective
+from napari_dpdeblur.fitting.parameters.paper import LossParameters, PaperParameters
+from napari_dpdeblur.fitting.settings import Weights
 from napari_dpdeblur.optics import KernelGrid, MultiplaneImage, TiledBlur, TileLayout
+
+PARAMETERS = PaperParameters()
 
 # total, data, auxiliary, intensity, alpha, entropy of the published run (reference/README.md)
 PUBLISHED_STEPS = {
@@ -26,9 +29,14 @@ PUBLISHED_STEPS = {
 
 def test_fifty_steps_reproduce_the_published_run(published_tile: Any) -> None:
     tile = published_tile
-    objective = Objective(tile.views, tile.blur, LossWeights.published(12), tile.bias)
-    state = PaperState.uniform(tile.views, 12)
-    run = [terms.as_dict() for terms in islice(descend(objective, state, Schedule()), 51)]
+    objective = Objective(
+        tile.views, tile.blur, Weights().of_terms(12), LossParameters(), tile.bias
+    )
+    state = PaperState.uniform(tile.views, 12, PARAMETERS)
+    run = [
+        terms.as_dict()
+        for terms in islice(descend(objective, state, Schedule(10_000, PARAMETERS)), 51)
+    ]
     for step, published in PUBLISHED_STEPS.items():
         assert tuple(run[step].values()) == pytest.approx(published, rel=1e-2, abs=1e-6), step
 
@@ -37,17 +45,18 @@ def _small_problem(channels: int = 1) -> tuple[Objective, PaperState]:
     kernels = [KernelGrid(torch.full((1, 2, k, k), 1 / k**2), 1, 1) for k in (5, 3, 1)]
     blur = TiledBlur(kernels, TileLayout.regular(12, 16, 1, 1), blend_px=0)
     views = torch.rand(2, channels, 12, 16)
-    return Objective(views, blur), PaperState.uniform(views, 3)
+    objective = Objective(views, blur, Weights().of_terms(3), LossParameters())
+    return objective, PaperState.uniform(views, 3, PARAMETERS)
 
 
 def test_learning_rate_falls_exponentially() -> None:
-    schedule = Schedule(steps=100, first_rate=0.4, last_rate=0.1)
+    schedule = Schedule(100, PaperParameters(first_rate=0.4, last_rate=0.1))
     assert [schedule.rate(step) for step in (0, 50, 100)] == pytest.approx([0.4, 0.2, 0.1])
 
 
 def test_uniform_start_shows_every_layer_equally() -> None:
     views = torch.rand(2, 3, 5, 6)
-    color, alpha = PaperState.uniform(views, 4).layers()
+    color, alpha = PaperState.uniform(views, 4, PARAMETERS).layers()
     shown = MultiplaneImage(color, alpha, torch.linspace(1.3, 0.1, 4)).transmittance()
     torch.testing.assert_close(shown, torch.full_like(shown, 0.25))
     torch.testing.assert_close(color[2, :, 3, 3], views.mean(dim=(0, 2, 3)))
@@ -59,9 +68,10 @@ def test_adam_takes_the_same_steps_as_torch() -> None:
     unknowns = Adam.at(start.clone())
     expected = start.clone().requires_grad_()
     optimizer = torch.optim.Adam([expected], lr=0.3, eps=1e-8)
+    schedule = Schedule(5, PaperParameters(first_rate=0.3, last_rate=0.3))
     for step in range(5):
         gradient = torch.randn_like(start)
-        unknowns.descend(gradient, 0.3, step)
+        unknowns.descend(gradient, step, schedule)
         expected.grad = gradient
         optimizer.step()
     torch.testing.assert_close(unknowns.logits, expected.detach(), rtol=1e-12, atol=1e-12)
@@ -69,7 +79,7 @@ def test_adam_takes_the_same_steps_as_torch() -> None:
 
 def test_an_interrupted_run_goes_on_as_if_it_had_not_stopped() -> None:
     objective, state = _small_problem()
-    schedule = Schedule(steps=8)
+    schedule = Schedule(8, PARAMETERS)
     interrupted = copy.deepcopy(state)
     whole = [terms.as_dict() for terms in descend(objective, state, schedule)]
     list(islice(descend(objective, interrupted, schedule), 3))
@@ -84,5 +94,5 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_stopped() -> None:
 @pytest.mark.parametrize("channels", [1, 3])
 def test_the_objective_falls(channels: int) -> None:
     objective, state = _small_problem(channels)
-    run = [float(terms.total) for terms in descend(objective, state, Schedule(steps=30))]
+    run = [float(terms.total) for terms in descend(objective, state, Schedule(30, PARAMETERS))]
     assert min(run[-10:]) < 0.8 * run[0]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,24 +8,21 @@ from torch import Tensor
 
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fitting.paper import losses
-from napari_dpdeblur.fitting.paper.losses import LossTerms, LossWeights
+from napari_dpdeblur.fitting.paper.losses import LossTerms, Rendering
 from napari_dpdeblur.fitting.paper.objective import Objective
+from napari_dpdeblur.fitting.parameters.paper import LossParameters
+from napari_dpdeblur.fitting.settings import Weights
 from napari_dpdeblur.optics import KernelGrid, TiledBlur, TileLayout
 
-PUBLISHED = LossWeights()
-ONLY = LossWeights(0, 0, 0, 0, 0)
+PARAMETERS = LossParameters()
+PUBLISHED = Weights().of_terms(12)
 WEIGHTS = {
     "all": PUBLISHED,
-    "no data": replace(PUBLISHED, data=0),
-    "no auxiliary": replace(PUBLISHED, auxiliary=0),
-    "no intensity": replace(PUBLISHED, intensity_smoothness=0),
-    "no alpha": replace(PUBLISHED, alpha_smoothness=0),
-    "no entropy": replace(PUBLISHED, entropy=0),
-    "only data": replace(ONLY, data=2e4),
-    "only auxiliary": replace(ONLY, auxiliary=2e4),
-    "only intensity": replace(ONLY, intensity_smoothness=30),
-    "only alpha": replace(ONLY, alpha_smoothness=5e4),
-    "only entropy": replace(ONLY, entropy=10),
+    **{f"no {name}": {**PUBLISHED, name: 0.0} for name in PUBLISHED},
+    **{
+        f"only {name}": dict.fromkeys(PUBLISHED, 0.0) | {name: PUBLISHED[name]}
+        for name in PUBLISHED
+    },
 }
 
 
@@ -43,16 +39,19 @@ class Problem:
         self.blur = TiledBlur(kernels, TileLayout.regular(height, width, 2, 3), blend_px=4)
 
     def objective(self, **options: Any) -> Objective:
-        return Objective(self.views, self.blur, **{"bias": self.bias, **options})
+        weights = options.pop("weights", Weights().of_terms(len(self.blur)))
+        options = {"bias": self.bias, **options}
+        return Objective(self.views, self.blur, weights, PARAMETERS, **options)
 
-    def autograd(self, weights: LossWeights, bias: Tensor) -> tuple[LossTerms, Tensor, Tensor]:
+    def autograd(self, weights: dict[str, float], bias: Tensor) -> tuple[LossTerms, Tensor, Tensor]:
         color, alpha = self.color_logits.clone(), self.alpha_logits.clone()
         color.requires_grad_()
         alpha.requires_grad_()
         opaque = torch.cat([torch.ones_like(alpha[:1]), alpha[1:].sigmoid()])
         scale = 0.5 / float(self.views.mean())
-        args = (self.views, self.blur, bias, scale, weights)
-        terms = losses.evaluate(color.sigmoid(), opaque, *args)
+        args = (self.views, self.blur, bias, scale, PARAMETERS)
+        rendering = Rendering.of(color.sigmoid(), opaque, *args)
+        terms = losses.evaluate(rendering, weights)
         (0 * (color.sum() + alpha.sum()) + terms.total).backward()
         return terms, color.grad, alpha.grad  # type: ignore[return-value]
 
@@ -84,7 +83,7 @@ def test_equals_automatic_differentiation(name: str, channels: int) -> None:
 )
 def test_any_number_of_layers_and_any_size(layers: int, height: int, width: int) -> None:
     problem = Problem(layers, 1, height, width)
-    weights = LossWeights.published(layers)
+    weights = Weights().of_terms(layers)
     found = problem.objective().loss_and_gradient(problem.color_logits, problem.alpha_logits)
     _assert_same(found, problem.autograd(weights, problem.bias))
 
@@ -94,12 +93,12 @@ def test_bias_correction_can_be_switched_off() -> None:
     logits = (problem.color_logits, problem.alpha_logits)
     found = problem.objective(bias=None, weights=PUBLISHED).loss_and_gradient(*logits)
     _assert_same(found, problem.autograd(PUBLISHED, torch.zeros_like(problem.bias)))
-    assert found[0].data > problem.objective().loss_and_gradient(*logits)[0].data
+    assert found[0]["data"] > problem.objective().loss_and_gradient(*logits)[0]["data"]
 
 
 def test_agrees_with_the_published_implementation(published_tile: Any) -> None:
     tile = published_tile
-    objective = Objective(tile.views, tile.blur, LossWeights.published(12), tile.bias)
+    objective = Objective(tile.views, tile.blur, PUBLISHED, PARAMETERS, tile.bias)
     terms, color, alpha = objective.loss_and_gradient(tile.color_logits, tile.alpha_logits)
     assert terms.as_dict()["total"] == pytest.approx(257416.89, rel=1e-6)
     assert float(torch.linalg.norm(color)) == pytest.approx(1276.1625, rel=1e-6)
@@ -113,7 +112,7 @@ def test_single_precision_is_close_to_double_precision(published_tile: Any) -> N
     tile = published_tile
     kernels = [grid.to(dtype=torch.float32) for grid in tile.kernels]
     blur = TiledBlur(kernels, tile.blur.layout, blend_px=0)
-    objective = Objective(tile.views.float(), blur, LossWeights.published(12), tile.bias)
+    objective = Objective(tile.views.float(), blur, PUBLISHED, PARAMETERS, tile.bias)
     terms, color, _ = objective.loss_and_gradient(
         tile.color_logits.float(), tile.alpha_logits.float()
     )
@@ -128,9 +127,10 @@ def test_uniform_layers_cost_no_smoothness_in_single_precision() -> None:
     kernels = [_random_kernels(5).to(dtype=torch.float32) for _ in range(4)]
     blur = TiledBlur(kernels, problem.blur.layout, blend_px=0)
     uniform = torch.full((4, 1, 70, 23), -1.234)
-    terms, _, _ = Objective(problem.views.float(), blur).loss_and_gradient(uniform, uniform)
-    assert terms.intensity_smoothness == 0
-    assert terms.alpha_smoothness == 0
+    objective = Objective(problem.views.float(), blur, PUBLISHED, PARAMETERS)
+    terms, _, _ = objective.loss_and_gradient(uniform, uniform)
+    assert terms["intensity"] == 0
+    assert terms["alpha"] == 0
 
 
 def test_inputs_are_left_alone_and_the_back_layer_stays_opaque() -> None:
@@ -166,7 +166,9 @@ def test_runs_on_another_device_without_a_stray_tensor() -> None:
     problem = Problem(channels=3)
     kernels = [_random_kernels(5).to(device="meta") for _ in range(4)]
     blur = TiledBlur(kernels, problem.blur.layout, blend_px=4)
-    objective = Objective(problem.views.to("meta"), blur, intensity_scale=2.0)
+    objective = Objective(
+        problem.views.to("meta"), blur, PUBLISHED, PARAMETERS, intensity_scale=2.0
+    )
     logits = (problem.color_logits.to("meta"), problem.alpha_logits.to("meta"))
     terms, *gradients = objective.loss_and_gradient(*logits)
     assert terms.total.is_meta

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.fitting.defocus.grid_solver import GridSystem, solve
+from napari_dpdeblur.fitting.parameters.defocus import SolverParameters
 
 EDGE_FLOOR = 1e-3
 SOLVER_STEPS = 40
@@ -29,7 +30,8 @@ def edge_aware_fill(
     along_y = smoothness * _affinity(picture[1:] - picture[:-1], edge)
     system = GridSystem(weight, along_x, along_y)
     start = torch.full_like(values, float((weight * values).sum() / weight.sum().clamp_min(1e-30)))
-    return np.asarray(solve(system, weight * values, start, steps=SOLVER_STEPS).numpy())
+    solved = solve(system, weight * values, start, SolverParameters(steps=SOLVER_STEPS))
+    return np.asarray(solved.numpy())
 
 
 def _affinity(difference: Tensor, edge: float) -> Tensor:

@@ -1,4 +1,4 @@
-"""Evidence for each defocus scale at each pixel: how well the two views agree under it."""
+"""Cost volume: how badly the two views agree at each pixel for each defocus scale."""
 
 from __future__ import annotations
 
@@ -9,18 +9,14 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.fitting.image.filters import box_mean
+from napari_dpdeblur.fitting.parameters.defocus import CostVolumeParameters
 from napari_dpdeblur.optics import KernelGrid, TileLayout, TileWindows
 from napari_dpdeblur.optics.memory import concatenated, in_groups
 
-WHITENING = 5e-3  # C = sigma^2 |Phi|^2 of Eq. 4
-BLEND_PX = 8
-HIGH_PASS_PX = (4, 4)  # radius of the box whose double mean is taken off the residual
-AGGREGATION_PX = (2, 2)  # radius of the box over which squared residuals are averaged
-
 
 @dataclass(frozen=True)
-class Evidence:
-    """Cost (S, H, W) of each scale of ``scales`` (S,), which fall evenly; and the picture behind.
+class CostVolume:
+    """Cost (S, H, W) of each of ``scales`` (S,), which fall evenly, and the image it belongs to.
 
     ``guide`` (H, W) is the mean of views and channels at the same, reduced resolution.
     """
@@ -35,14 +31,15 @@ class Evidence:
         return float(self.scales[0] - self.scales[1])
 
 
-def collect_evidence(
+def compute_cost_volume(
     views: Tensor,
     kernels: KernelGrid,
     layout: TileLayout,
     scales: Tensor,
     pixel_pitch: tuple[float, float],
+    parameters: CostVolumeParameters,
     correct_bias: bool = True,
-) -> Generator[None, None, Evidence]:
+) -> Generator[None, None, CostVolume]:
     """Squared difference of the cross-blurred views, per scale; yields after each scale.
 
     For each scale d, R_d = (K_r I_l - K_l I_r) / sqrt(|K_l|^2 + |K_r|^2 + C), the first term of
@@ -50,21 +47,23 @@ def collect_evidence(
     with pixels of ``pixel_pitch`` calibrated pixels.
     """
     grids = [kernels.scaled(float(scale), pixel_pitch) for scale in scales]
-    reach = max(max(grid.size_px) for grid in grids) // 2 + BLEND_PX
-    windows = TileWindows.of(layout, (reach, reach), BLEND_PX, views)
+    reach = max(max(grid.size_px) for grid in grids) // 2 + parameters.blend_px
+    windows = TileWindows.of(layout, (reach, reach), parameters.blend_px, views)
+    high_pass = (parameters.high_pass_px,) * 2
+    aggregation = (parameters.aggregation_px,) * 2
     spectra = _spectra(views, windows)
     cost = views.new_empty(len(grids), *views.shape[-2:])
     for grid, out in zip(grids, cost, strict=True):
-        residual, noise_share = _whitened(spectra, windows, grid, views[0])
-        # A difference in brightness (vignetting that is left) says nothing about defocus.
-        residual -= box_mean(box_mean(residual, HIGH_PASS_PX), HIGH_PASS_PX)
-        torch.sum(box_mean(residual.square(), AGGREGATION_PX), 0, out=out)
+        residual, noise_share = _whitened(spectra, windows, grid, views[0], parameters.whitening)
+        # Differences in brightness, such as residual vignetting, say nothing about defocus.
+        residual -= box_mean(box_mean(residual, high_pass), high_pass)
+        torch.sum(box_mean(residual.square(), aggregation), 0, out=out)
         if correct_bias:
             # White noise keeps this share of its power in R_d; without the division small blur
             # costs more than it should.
             out /= noise_share
         yield
-    return Evidence(cost, scales, views.mean((0, 1)))
+    return CostVolume(cost, scales, views.mean((0, 1)))
 
 
 def _spectra(views: Tensor, windows: TileWindows) -> Tensor:
@@ -79,7 +78,7 @@ def _spectra(views: Tensor, windows: TileWindows) -> Tensor:
 
 
 def _whitened(
-    spectra: Tensor, windows: TileWindows, grid: KernelGrid, like: Tensor
+    spectra: Tensor, windows: TileWindows, grid: KernelGrid, like: Tensor, floor: float
 ) -> tuple[Tensor, Tensor]:
     """The whitened residual R_d (C, H, W), and the share of its power that white noise keeps."""
     residual = torch.zeros_like(like)
@@ -90,8 +89,8 @@ def _whitened(
         left, right = spectra[:, tiles.start : tiles.stop]
         power = spectrum.abs().square().sum(1)
         cross = spectrum[:, 1:] * left - spectrum[:, :1] * right
-        white = cross / (power + WHITENING).sqrt()[:, None]
-        return torch.fft.irfft2(white, s=windows.fft_px), (power / (power + WHITENING)).mean((1, 2))
+        white = cross / (power + floor).sqrt()[:, None]
+        return torch.fft.irfft2(white, s=windows.fft_px), (power / (power + floor)).mean((1, 2))
 
     def add(tiles: range, computed: tuple[Tensor, Tensor]) -> None:
         windows.restricted(tiles).scatter(computed[0], residual)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import islice
+
 import torch
 from torch import Tensor
 
 from napari_dpdeblur.cancellation import check_cancelled
-
-SMOOTHING_STEPS = 2
-DAMPING = 0.7
+from napari_dpdeblur.fitting.image.conjugate_gradients import conjugate_gradients
+from napari_dpdeblur.fitting.parameters.defocus import SolverParameters
 
 
 class GridSystem:
@@ -68,53 +70,42 @@ def _pyramid(system: GridSystem) -> list[GridSystem]:
     return levels
 
 
-def _v_cycle(levels: list[GridSystem], residual: Tensor) -> Tensor:
+def _v_cycle(levels: list[GridSystem], residual: Tensor, parameters: SolverParameters) -> Tensor:
     """An approximate solution of levels[0] x = residual: symmetric, so CG may use it."""
-    system = levels[0]
-    values = DAMPING * residual / system.diagonal
-    for _ in range(SMOOTHING_STEPS - 1):
-        values += DAMPING * (residual - system(values)) / system.diagonal
+    system, damping = levels[0], parameters.damping
+    values = damping * residual / system.diagonal
+    for _ in range(parameters.smoothing_steps - 1):
+        values += damping * (residual - system(values)) / system.diagonal
     if len(levels) > 1:
-        values += _coarse_correction(levels, residual - system(values))
-    for _ in range(SMOOTHING_STEPS):
-        values += DAMPING * (residual - system(values)) / system.diagonal
+        values += _coarse_correction(levels, residual - system(values), parameters)
+    for _ in range(parameters.smoothing_steps):
+        values += damping * (residual - system(values)) / system.diagonal
     return values
 
 
-def _coarse_correction(levels: list[GridSystem], residual: Tensor) -> Tensor:
+def _coarse_correction(
+    levels: list[GridSystem], residual: Tensor, parameters: SolverParameters
+) -> Tensor:
     height, width = residual.shape
     blocks_y, blocks_x = levels[1].weight.shape
     gathered = _block_sums(_padded(residual, 2 * blocks_y, 2 * blocks_x))
-    coarse = _v_cycle(levels[1:], gathered)
+    coarse = _v_cycle(levels[1:], gathered, parameters)
     return coarse.repeat_interleave(2, 0).repeat_interleave(2, 1)[:height, :width]
 
 
 def solve(
-    system: GridSystem,
-    right_side: Tensor,
-    start: Tensor,
-    steps: int = 20,
-    tolerance: float = 1e-5,
+    system: GridSystem, right_side: Tensor, start: Tensor, parameters: SolverParameters
 ) -> Tensor:
-    """Solve system(x) = right_side from ``start`` by preconditioned conjugate gradients.
-
-    ``check`` is called in every step, so that a long solution can be interrupted.
-    """
+    """Solve system(x) = right_side from ``start`` by preconditioned conjugate gradients."""
     levels = _pyramid(system)
-    values = start.clone()
-    residual = right_side - system(values)
-    direction = _v_cycle(levels, residual)
-    energy = (residual * direction).sum()
-    enough = tolerance * right_side.norm()
-    for _ in range(steps):
+    enough = parameters.tolerance * right_side.norm()
+    steps = conjugate_gradients(
+        system, partial(_v_cycle, levels, parameters=parameters), start, right_side - system(start)
+    )
+    solution = start
+    for values, residual, _ in islice(steps, parameters.steps):
         check_cancelled()
-        moved = system(direction)
-        length = energy / (direction * moved).sum().clamp_min(torch.finfo(values.dtype).tiny)
-        values += length * direction
-        residual -= length * moved
+        solution = values
         if bool(residual.norm() <= enough):
             break
-        correction = _v_cycle(levels, residual)
-        previous, energy = energy, (residual * correction).sum()
-        direction = correction + energy / previous.clamp_min(1e-30) * direction
-    return values
+    return solution

@@ -47,12 +47,15 @@ class Band:
         return LayerShapes(self.of(whole.visible), self.of(whole.hidden), self.of(whole.background))
 
 
-def bands_of(problem: FitProblem, largest_scale: float) -> list[Band]:
-    """Bands of at most about MAX_BAND_PIXELS, one when the image is small enough."""
+def bands_of(problem: FitProblem, largest_scale: float, overlap_radii: float) -> list[Band]:
+    """Bands of at most about MAX_BAND_PIXELS, one when the image is small enough.
+
+    They overlap by ``overlap_radii`` radii of the largest kernel.
+    """
     height, width = problem.views.shape[-2:]
     count = -(-height * width // MAX_BAND_PIXELS)
     reach = problem.kernels.size_px[0] / 2 * largest_scale / problem.pixel_pitch[0]
-    overlap = min(round(4 * reach), height // count)
+    overlap = min(round(overlap_radii * reach), height // count)
     return [_band(problem.views, i, count, overlap) for i in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""Filters of images and maps (..., h, w) that every device computes alike."""
+"""Filters of images and maps (..., h, w) that give the same on every device."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, max_pool2d, pad
 
 from napari_dpdeblur.cancellation import check_cancelled
-
-MEDIAN_BINS = 24
-VARIATION_STEPS = 30
-VARIATION_STEP = 0.25  # the largest one that converges
+from napari_dpdeblur.fitting.parameters.image import VariationParameters
 
 
 def box_mean(images: Tensor, radius: tuple[int, int]) -> Tensor:
@@ -41,18 +38,16 @@ def smallest_around(images: Tensor, radius: tuple[int, int]) -> Tensor:
     return -largest_around(-images, radius)
 
 
-def squared_slopes(picture: Tensor) -> tuple[Tensor, Tensor]:
-    """Squares of the slopes per pixel of a picture (h, w) along y and x, 0 at its border."""
-    along_y, along_x = torch.zeros_like(picture), torch.zeros_like(picture)
-    along_y[1:-1] = ((picture[2:] - picture[:-2]) / 2).square()
-    along_x[:, 1:-1] = ((picture[:, 2:] - picture[:, :-2]) / 2).square()
+def squared_slopes(image: Tensor) -> tuple[Tensor, Tensor]:
+    """Squared gradients per pixel of an image (h, w) along y and x, 0 at its border."""
+    along_y, along_x = torch.zeros_like(image), torch.zeros_like(image)
+    along_y[1:-1] = ((image[2:] - image[:-2]) / 2).square()
+    along_x[:, 1:-1] = ((image[:, 2:] - image[:, :-2]) / 2).square()
     return along_y, along_x
 
 
 def total_variation_filter(
-    image: Tensor,
-    strength: float,
-    steps: int = VARIATION_STEPS,
+    image: Tensor, strength: float, parameters: VariationParameters
 ) -> Tensor:
     """Smooth an image (C, h, w) between its edges: Rudin et al. 1992, solved as Chambolle 2004.
 
@@ -60,14 +55,14 @@ def total_variation_filter(
     the dual field (2, C, h, w). Channels share their edges.
     """
     field = image.new_zeros(2, *image.shape)
-    smooth = image
-    for _ in range(steps):
+    smooth, step = image, parameters.step_size
+    for _ in range(parameters.steps):
         slope = torch.zeros_like(field)
         torch.sub(smooth[:, 1:], smooth[:, :-1], out=slope[0, :, :-1])
         torch.sub(smooth[..., 1:], smooth[..., :-1], out=slope[1, ..., :-1])
         steepness = slope.square().sum((0, 1)).sqrt_()
-        field.add_(slope, alpha=VARIATION_STEP)
-        field.div_(1 + VARIATION_STEP / strength * steepness)
+        field.add_(slope, alpha=step)
+        field.div_(1 + step / strength * steepness)
         smooth = image + field.sum(0)
         smooth[:, 1:] -= field[0, :, :-1]
         smooth[..., 1:] -= field[1, ..., :-1]
@@ -76,7 +71,7 @@ def total_variation_filter(
 
 
 class GuidedFilter:
-    """He et al. 2010: what is locally linear in the guide (h, w) passes."""
+    """Guided filter (He et al. 2010): keeps what is locally linear in the guide (h, w)."""
 
     def __init__(self, guide: Tensor, radius: int, epsilon: float) -> None:
         self._guide, self._radius = guide, (radius, radius)
@@ -92,10 +87,7 @@ class GuidedFilter:
         return box_mean(slope, self._radius) * self._guide + box_mean(offset, self._radius)
 
 
-def voted_median(
-    values: Tensor,
-    counted: Callable[[Tensor], Tensor],
-) -> Tensor:
+def voted_median(values: Tensor, counted: Callable[[Tensor], Tensor], bins: int) -> Tensor:
     """Median of the values (h, w) over the neighbourhood in which a filter counts votes.
 
     Ma et al. 2013: the filter adds up the votes for each bin of values; a guided filter counts
@@ -104,16 +96,16 @@ def voted_median(
     the value itself, the value stays.
     """
     lowest, highest = values.min(), values.max()
-    step = ((highest - lowest) / (MEDIAN_BINS - 1)).clamp_min(1e-9)
+    step = ((highest - lowest) / (bins - 1)).clamp_min(1e-9)
     place = (values - lowest) / step
-    votes = values.new_empty(MEDIAN_BINS, *values.shape)
-    for i in range(MEDIAN_BINS):
+    votes = values.new_empty(bins, *values.shape)
+    for i in range(bins):
         votes[i] = counted((1 - (place - i).abs()).clamp_min(0)).clamp_min(0)
         check_cancelled()
     middle = _middle_of(votes)
     change = middle - place
     changed = place + change * (2 * change.abs() - 1).clamp(0, 1)
-    return lowest + step * changed.clamp(0, MEDIAN_BINS - 1)
+    return lowest + step * changed.clamp(0, bins - 1)
 
 
 def _middle_of(votes: Tensor) -> Tensor:

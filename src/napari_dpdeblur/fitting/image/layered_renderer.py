@@ -1,27 +1,25 @@
-"""The all-in-focus image given the layers' shapes: least squares through the renderer."""
+"""All-in-focus image for given layer shapes: least squares through the renderer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from napari_dpdeblur.cancellation import check_cancelled
-from napari_dpdeblur.fitting.image.layers import LayerShapes, picture_behind
+from napari_dpdeblur.fitting.image.conjugate_gradients import conjugate_gradients
+from napari_dpdeblur.fitting.image.layers import LayerShapes, inpaint
+from napari_dpdeblur.fitting.parameters.image import RendererParameters
 from napari_dpdeblur.fitting.problem import FitProblem
 from napari_dpdeblur.optics import TiledBlur, TileLayout
 from napari_dpdeblur.optics.mpi import visibility
 
-SMOOTHNESS = 1e-3  # weight of total variation against squared error, mean intensity 0.5
-FREE_STEP = 0.02  # intensity step from which on neighbours may differ freely
-NEGLIGIBLE_LIGHT = 2e-3  # a layer that gives a tile less light than this is left out there
-DATA_DIAGONAL = 0.3  # typical diagonal of the data term, for the preconditioner
-
 
 class LayeredRenderer:
-    """Both views as a linear function of one all-in-focus image, for fixed layers.
+    """Both views as a linear function of the all-in-focus image, for fixed layer shapes.
 
     rendered = sum_i blur_i(visible_i image + hidden_i behind) prod_{j>i} (1 - blur_j(alpha_j)),
     Eq. 2 with all layers sharing the image; ``behind`` continues it behind occluders.
@@ -33,6 +31,7 @@ class LayeredRenderer:
         scales: Tensor,
         shapes: LayerShapes,
         blend_px: int,
+        negligible_light: float,
     ) -> None:
         blur = TiledBlur(problem.layer_kernels(scales), problem.layout, blend_px)
         check_cancelled()
@@ -42,7 +41,8 @@ class LayeredRenderer:
         check_cancelled()
         light = blurred_alpha.mul_(self._free).amax((1, 2))
         check_cancelled()
-        self._blur = blur.restricted(_tiles_with(light, problem.layout, blend_px))
+        brightest = _brightest_in_tiles(light, problem.layout, blend_px)
+        self._blur = blur.restricted(brightest > negligible_light)
 
     def visible(self, image: Tensor) -> Tensor:
         """What the image (C, h, w) contributes to the views (V, C, h, w)."""
@@ -56,8 +56,8 @@ class LayeredRenderer:
         return image
 
     def hidden(self, image: Tensor) -> Tensor:
-        """What is behind the occluders contributes to the views (V, C, h, w)."""
-        return self._rendered(self._shapes.hidden, picture_behind(image, self._shapes.background))
+        """What the image inpainted behind occluders contributes to the views (V, C, h, w)."""
+        return self._rendered(self._shapes.hidden, inpaint(image, self._shapes.background))
 
     def _rendered(self, alpha: Tensor, image: Tensor) -> Tensor:
         views = image.new_zeros(self._free.shape[1], *image.shape)
@@ -66,8 +66,8 @@ class LayeredRenderer:
         return views
 
 
-def _tiles_with(light: Tensor, layout: TileLayout, blend_px: int) -> Tensor:
-    """Which tiles (L, P) a layer's light (L, h, w) reaches."""
+def _brightest_in_tiles(light: Tensor, layout: TileLayout, blend_px: int) -> Tensor:
+    """Largest value of each layer's light (L, h, w) in each tile: (L, P)."""
     around = blend_px // 2
     widened = pad(light[:, None], (around,) * 4)[:, 0]
     tiles = [
@@ -75,16 +75,21 @@ def _tiles_with(light: Tensor, layout: TileLayout, blend_px: int) -> Tensor:
         for top, bottom in zip(layout.row_edges[:-1], layout.row_edges[1:], strict=True)
         for left, right in zip(layout.col_edges[:-1], layout.col_edges[1:], strict=True)
     ]
-    return torch.stack(tiles, dim=1) > NEGLIGIBLE_LIGHT
+    return torch.stack(tiles, dim=1)
 
 
 class SmoothnessWeights:
-    """Re-weighted squares that stand for total variation around the current image."""
+    """Re-weighted squares that approximate total variation around the current image.
 
-    def __init__(self, image: Tensor, strength: float, pixel_pitch: tuple[int, int]) -> None:
+    Steps above ``free_step`` count linearly.
+    """
+
+    def __init__(
+        self, image: Tensor, strength: float, pixel_pitch: tuple[int, int], free_step: float
+    ) -> None:
         along_y, along_x = _differences(image)
-        self.along_y = strength / pixel_pitch[0] / _soft_size(along_y)
-        self.along_x = strength / pixel_pitch[1] / _soft_size(along_x)
+        self.along_y = strength / pixel_pitch[0] / _soft_size(along_y, free_step)
+        self.along_x = strength / pixel_pitch[1] / _soft_size(along_x, free_step)
 
     def gradient(self, image: Tensor) -> Tensor:
         """Gradient of half the weighted squares at ``image`` (C, h, w); linear in it."""
@@ -106,38 +111,36 @@ def _divergence(along_y: Tensor, along_x: Tensor) -> Tensor:
     return rows + pad(along_x, (1, 0)) - pad(along_x, (0, 1))
 
 
-def _soft_size(difference: Tensor) -> Tensor:
+def _soft_size(difference: Tensor, free_step: float) -> Tensor:
     # all channels of a pixel share their edges
-    return (difference.square().mean(0, keepdim=True) + FREE_STEP**2).sqrt()
+    return (difference.square().mean(0, keepdim=True) + free_step**2).sqrt()
 
 
 def sharpen_round(
     renderer: LayeredRenderer,
-    views: Tensor,
+    problem: FitProblem,
     image: Tensor,
-    strength: float,
-    pixel_pitch: tuple[int, int],
     steps: int,
+    parameters: RendererParameters,
+    smoothness: float = 1.0,
 ) -> Iterator[tuple[Tensor, dict[str, float]]]:
     """Conjugate-gradient steps on squared error plus smoothness; yield image and terms."""
-    target = views - renderer.hidden(image)
-    smoothness = SmoothnessWeights(image, strength, pixel_pitch)
-    diagonal = smoothness.diagonal() + DATA_DIAGONAL
-    error = target - renderer.visible(image)
-    residual = renderer.visible_adjoint(error) - smoothness.gradient(image)
-    direction = residual / diagonal
-    energy = (residual * direction).sum()
-    for _ in range(steps):
+    strength = parameters.smoothness * smoothness
+    weights = SmoothnessWeights(image, strength, problem.pixel_pitch, parameters.free_step)
+    diagonal = weights.diagonal() + parameters.data_diagonal
+    error = problem.views - renderer.hidden(image) - renderer.visible(image)
+    rendered = error
+
+    def matrix(direction: Tensor) -> Tensor:
+        nonlocal rendered
         rendered = renderer.visible(direction)
-        moved = renderer.visible_adjoint(rendered) + smoothness.gradient(direction)
-        length = energy / (direction * moved).sum().clamp_min(1e-30)
-        image = image + length * direction
+        return renderer.visible_adjoint(rendered) + weights.gradient(direction)
+
+    residual = renderer.visible_adjoint(error) - weights.gradient(image)
+    descent = conjugate_gradients(matrix, lambda values: values / diagonal, image, residual)
+    for image, _, length in islice(descent, steps):
         error = error - length * rendered
-        residual = residual - length * moved
-        correction = residual / diagonal
-        previous, energy = energy, (residual * correction).sum()
-        direction = correction + energy / previous.clamp_min(1e-30) * direction
-        yield image, _terms(error, smoothness, image)
+        yield image, _terms(error, weights, image)
 
 
 def _terms(error: Tensor, smoothness: SmoothnessWeights, image: Tensor) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""From a defocus map to the layers of a multiplane image, including what is hidden."""
+"""From a defocus map to the layers of a multiplane image, occluded parts included."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.image.filters import largest_around
 from napari_dpdeblur.optics.mpi import visibility
 
-STRIP_PIXELS = 500_000  # computed between two looks at whether to go on
-HIDDEN_STEP = 1.5  # layers between two surfaces that make one of them hide the other
+STRIP_PIXELS = 500_000  # computed between two checks for cancellation
 
 
 def layer_weights(defocus_map: Tensor, scales: Tensor) -> Tensor:
@@ -39,11 +38,11 @@ def alpha_of_transmittance(transmittance: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class LayerShapes:
-    """Where each layer is: what is seen of it, and what continues behind nearer ones.
+    """Shapes of the layers: what is seen of each, and what continues behind nearer ones.
 
     ``visible`` and ``hidden`` (L, 1, h, w) are the parts of alpha whose colour is that of the
-    all-in-focus image and that of the picture behind it. ``background`` (1, h, w) is 1 where the
-    surface seen is the farthest one around.
+    all-in-focus image and that of the image inpainted behind it. ``background`` (1, h, w) is 1
+    where the visible surface is the farthest one around.
     """
 
     visible: Tensor
@@ -66,8 +65,8 @@ class LayerShapes:
         return composite
 
     def color(self, image: Tensor) -> Tensor:
-        """Colours of the layers (L, C, h, w): the image where it is seen, what is behind else."""
-        behind = picture_behind(image, self.background)
+        """Colours of the layers (L, C, h, w): the image where visible, else the inpainted one."""
+        behind = inpaint(image, self.background)
         color = image.new_empty(len(self.visible), *image.shape)
         for layer, visible in zip(color, self.visible, strict=True):
             torch.where(visible > 0, image, behind, out=layer)
@@ -76,21 +75,19 @@ class LayerShapes:
 
 
 def _strips(values: Tensor) -> Iterator[slice]:
-    """Rows of a map (h, w) that are soon computed."""
+    """Groups of rows of a map (h, w) that take little time each."""
     height, width = values.shape
     step = max(STRIP_PIXELS // width, 1)
     return (slice(top, min(top + step, height)) for top in range(0, height, step))
 
 
 def layer_shapes(
-    defocus_map: Tensor,
-    scales: Tensor,
-    reach_px: tuple[int, int],
+    defocus_map: Tensor, scales: Tensor, reach_px: tuple[int, int], occlusion_step: float
 ) -> LayerShapes:
     """Layers of a surface, continued by ``reach_px`` (rows, cols) behind its nearer parts.
 
-    A blurred edge lets light past from behind it; without a continuation it would come from
-    nowhere.
+    A blurred edge lets light past from behind it; without a continuation there would be none.
+    A surface occludes another that lies ``occlusion_step`` layers behind it.
     """
     farthest = largest_around(defocus_map, reach_px)
     check_cancelled()
@@ -98,16 +95,18 @@ def layer_shapes(
     visible, hidden = defocus_map.new_empty(layers), defocus_map.new_empty(layers)
     background = defocus_map.new_empty(1, *defocus_map.shape)
     for rows in _strips(defocus_map):
-        strip = _shapes_of_rows(defocus_map[rows], farthest[rows], scales)
+        strip = _shapes_of_rows(defocus_map[rows], farthest[rows], scales, occlusion_step)
         visible[..., rows, :], hidden[..., rows, :] = strip.visible, strip.hidden
         background[:, rows] = strip.background
         check_cancelled()
     return LayerShapes(visible, hidden, background)
 
 
-def _shapes_of_rows(defocus_map: Tensor, farthest: Tensor, scales: Tensor) -> LayerShapes:
+def _shapes_of_rows(
+    defocus_map: Tensor, farthest: Tensor, scales: Tensor, occlusion_step: float
+) -> LayerShapes:
     step = scales[0] - scales[1]
-    occludes = (farthest - defocus_map) > HIDDEN_STEP * step
+    occludes = (farthest - defocus_map) > occlusion_step * step
     weights = layer_weights(defocus_map, scales)
     visible = alpha_of_transmittance(weights)
     visible[0] = (weights[0] > 0).to(visible.dtype)
@@ -117,7 +116,7 @@ def _shapes_of_rows(defocus_map: Tensor, farthest: Tensor, scales: Tensor) -> La
     return LayerShapes(visible, hidden, (~occludes).to(visible.dtype)[None])
 
 
-def picture_behind(image: Tensor, known: Tensor) -> Tensor:
+def inpaint(image: Tensor, known: Tensor) -> Tensor:
     """Fill an image (C, h, w) where ``known`` (1, h, w) is 0 from the nearest known pixels.
 
     Push and pull: average down until something is known, fill on the way back up.
@@ -129,7 +128,7 @@ def picture_behind(image: Tensor, known: Tensor) -> Tensor:
     weighted = pad((image * known)[None], (0, cols, 0, rows))
     share = avg_pool2d(pad(known[None], (0, cols, 0, rows)), 2)[0]
     mean = avg_pool2d(weighted, 2)[0] / share.clamp_min(1e-6)
-    coarse = picture_behind(mean, (share > 0).to(known.dtype))
+    coarse = inpaint(mean, (share > 0).to(known.dtype))
     size = (height + rows, width + cols)
     fill = interpolate(coarse[None], size=size, mode="bilinear", align_corners=False)[0]
     return known * image + (1 - known) * fill[..., :height, :width]

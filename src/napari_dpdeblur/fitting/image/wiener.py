@@ -1,4 +1,4 @@
-"""The all-in-focus image of the closed form: two-view Wiener images, joined by the defocus map."""
+"""All-in-focus image in closed form: two-view Wiener images, joined by the defocus map."""
 
 from __future__ import annotations
 
@@ -11,105 +11,95 @@ from torch import Tensor
 
 from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.image.filters import box_mean, largest_around, total_variation_filter
-from napari_dpdeblur.fitting.image.layers import picture_behind, weights_of_layers
+from napari_dpdeblur.fitting.image.layers import inpaint, weights_of_layers
+from napari_dpdeblur.fitting.parameters import Parameters
+from napari_dpdeblur.fitting.parameters.image import PriorParameters, WienerParameters
 from napari_dpdeblur.fitting.problem import FitProblem
 from napari_dpdeblur.optics import TileWindows
 from napari_dpdeblur.optics.memory import in_groups
 
-NOISE_TO_SIGNAL = 1e-2
-SMALLEST_FLOOR = 1e-6  # against a division by zero
-BLEND_PX = 16
 TILES_AT_ONCE = 8
-PIXELS_AT_ONCE = 600_000  # of large tiles fewer are taken, to look more often whether to go on
-EXTRA_REACH_PX = 32  # an inverse filter is longer than the filter
-
-SAME_SURFACE = 0.4  # defocus difference from which on something lies in front of a surface
-SURFACE_BLEND = 0.1
-OUTLINE_REACH_PX = 12  # how far an outline of defocus 1 is blurred, in calibrated pixels
-OUTLINE_STEP = 0.2  # of defocus, within which outlines reach equally far
-OUTLINE_FADE_PX = 2
+PIXELS_AT_ONCE = 600_000  # fewer of large tiles, to check more often for cancellation
 
 
 @dataclass(frozen=True)
-class Belief:
-    """How far an image is believed when it is deconvolved again.
+class ImagePrior:
+    """An image and its map as prior for deconvolving the views again.
 
-    ``weight``: noise to signal of the prior, against that without an expected image;
-    ``variation``: strength of the smoothing that makes the image an expectation.
-    """
-
-    weight: float
-    variation: float
-
-
-@dataclass(frozen=True)
-class Expectation:
-    """What an image and its map say about the picture before it is deconvolved again.
-
-    ``image`` (C, h, w) stands in for the frequencies that the lens has swallowed, so that edges
-    are complete, ``weight`` times as strongly as the prior without it. ``surfaces`` (h, w) is the
-    defocus of what is seen: what lies in front of a surface is taken out of the views before that
-    surface is deconvolved, as far as its blurred outline reaches, because an outline with another
-    blur would make ripples there.
+    ``image`` (C, h, w) fills in the frequencies that the lens has removed, so that edges are
+    complete, ``weight`` times as strongly as the prior without it. ``surfaces`` (h, w) is the
+    defocus of what is visible: occluders of a surface are removed from the views before that
+    surface is deconvolved, as far as their blurred boundary reaches, because a boundary with
+    another blur would ring.
     """
 
     image: Tensor
     surfaces: Tensor
-    weight: float = 1.0
+    weight: float
+    parameters: PriorParameters
 
     @classmethod
-    def of(cls, image: Tensor, surfaces: Tensor, belief: Belief) -> Expectation:
-        """Keep the edges of an image (C, h, w), not its ripples and its noise."""
-        smooth = total_variation_filter(image, belief.variation)
-        return cls(smooth, surfaces, belief.weight)
+    def of_stage(
+        cls, stage: str, image: Tensor, surfaces: Tensor, parameters: Parameters
+    ) -> ImagePrior:
+        """The prior of the stage "detail" or "refine": the image's edges without ringing."""
+        own = parameters.prior
+        weight, variation = {
+            "detail": (own.detail_weight, own.detail_variation),
+            "refine": (own.refine_weight, own.refine_variation),
+        }[stage]
+        smooth = total_variation_filter(image, variation, parameters.variation)
+        return cls(smooth, surfaces, weight, own)
 
     def views_of_surface(self, problem: FitProblem, scale: float) -> Tensor:
-        """The views (V, C, h, w), with what is in front replaced by what lies around it."""
-        own = 1 - self._covered(problem, scale)
+        """The views (V, C, h, w), with occluders replaced by what lies around them."""
+        own = 1 - self._occluded(problem, scale)
         if bool((own == 1).all()):  # nothing to fill, as in a scene of little depth
             return problem.views
-        surely = (own > 0.5).to(own.dtype)
+        known = (own > 0.5).to(own.dtype)
         filled = torch.empty_like(problem.views)
         for out, view in zip(filled, problem.views, strict=True):
             check_cancelled()
-            out[:] = picture_behind(view, surely).lerp_(view, own)
+            out[:] = inpaint(view, known).lerp_(view, own)
         return filled
 
-    def _covered(self, problem: FitProblem, scale: float) -> Tensor:
+    def _occluded(self, problem: FitProblem, scale: float) -> Tensor:
         """1 where light from in front of a surface arrives, 0 where none does: (1, h, w)."""
-        surfaces = self.surfaces[None]
-        nearer_by = scale - surfaces
-        in_front = (1 - (SAME_SURFACE - nearer_by) / SURFACE_BLEND).clamp(0, 1)
-        covered = in_front
-        for number in range(math.ceil(scale / OUTLINE_STEP)):
-            middle = (number + 0.5) * OUTLINE_STEP
-            layer = in_front * ((surfaces - middle).abs() <= OUTLINE_STEP / 2)
+        parameters, surfaces = self.parameters, self.surfaces[None]
+        nearer_by, step = scale - surfaces, parameters.boundary_step
+        missing = (parameters.occluder_step - nearer_by) / parameters.occluder_blend
+        in_front = (1 - missing).clamp(0, 1)
+        occluded = in_front
+        for number in range(math.ceil(scale / step)):
+            middle = (number + 0.5) * step
+            layer = in_front * ((surfaces - middle).abs() <= step / 2)
             if bool(layer.any()):
-                reach = problem.in_pixels(round(OUTLINE_REACH_PX * middle))
-                covered = torch.maximum(covered, largest_around(layer, reach))
+                reach = problem.in_pixels(round(parameters.boundary_reach_px * middle))
+                occluded = torch.maximum(occluded, largest_around(layer, reach))
             check_cancelled()
-        return box_mean(covered, problem.in_pixels(OUTLINE_FADE_PX))
+        return box_mean(occluded, problem.in_pixels(parameters.boundary_fade_px))
 
 
 def wiener_images(
     problem: FitProblem,
     defocus_map: Tensor,
     scales: Tensor,
+    parameters: WienerParameters,
     smoothness: float = 1.0,
-    expected: Expectation | None = None,
+    prior: ImagePrior | None = None,
 ) -> Iterator[Tensor]:
     """Deconvolve at each scale (supplement, Eq. 13) and interpolate between scales.
 
     Yields the image (C, h, w) as it grows; the last one is complete.
     ``defocus_map`` (h, w) is on the grid of the views, ``scales`` (S,) fall evenly.
-    ``smoothness`` is the strength of the prior that keeps noise from being amplified; its mean is
-    zero, or what is ``expected``. ``check`` is called between groups of tiles.
+    ``smoothness`` multiplies the regularisation that keeps noise from being amplified, towards
+    zero or towards the ``prior``.
     """
     image = torch.zeros_like(problem.views[0])
-    floor = max(smoothness * NOISE_TO_SIGNAL, SMALLEST_FLOOR)
+    floor = max(smoothness * parameters.noise_to_signal, parameters.min_noise_to_signal)
     for scale, weight in zip(scales, weights_of_layers(defocus_map, scales), strict=True):
         if bool(weight.any()):
-            image += weight * _surface(problem, float(scale), floor, expected)
+            image += weight * _surface(problem, float(scale), floor, parameters, prior)
         yield image
 
 
@@ -117,28 +107,30 @@ def _surface(
     problem: FitProblem,
     scale: float,
     floor: float,
-    expected: Expectation | None,
+    parameters: WienerParameters,
+    prior: ImagePrior | None,
 ) -> Tensor:
     """The image (C, h, w) of what has this defocus."""
-    if expected is None:
-        return _deconvolved(problem, scale, floor, None)
-    views = expected.views_of_surface(problem, scale)
+    if prior is None:
+        return _deconvolved(problem, scale, floor, parameters, None)
+    views = prior.views_of_surface(problem, scale)
     check_cancelled()
     own = replace(problem, views=views)
-    return _deconvolved(own, scale, expected.weight * floor, expected.image)
+    return _deconvolved(own, scale, prior.weight * floor, parameters, prior.image)
 
 
 def _deconvolved(
     problem: FitProblem,
     scale: float,
     noise_to_signal: float,
+    parameters: WienerParameters,
     expected: Tensor | None,
 ) -> Tensor:
     """The image (C, h, w) if all of it had this defocus."""
     views = problem.views
     grid = problem.kernels.scaled(scale, problem.pixel_pitch)
-    height, width = (size // 2 + EXTRA_REACH_PX for size in grid.size_px)
-    windows = TileWindows.of(problem.layout, (height, width), BLEND_PX, views)
+    height, width = (size // 2 + parameters.margin_px for size in grid.size_px)
+    windows = TileWindows.of(problem.layout, (height, width), parameters.blend_px, views)
     padded = [windows.pad(view) for view in views]
     padded_expected = None if expected is None else windows.pad(expected)
     out = torch.zeros_like(views[0])

@@ -1,4 +1,4 @@
-"""The objective of the paper: one pure, differentiable function per term.
+"""The published objective: one pure, differentiable function per term.
 
 The functions return unweighted terms; :func:`evaluate` weights them. Where the text leaves
 something open, the conventions of the published results hold: terms are means over pixels,
@@ -10,54 +10,29 @@ those of the main text; "S" marks the supplement.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from napari_dpdeblur.errors import FitError
+from napari_dpdeblur.fitting.parameters.paper import LossParameters
 from napari_dpdeblur.optics import TiledBlur
 from napari_dpdeblur.optics.mpi import visibility
 
-CHARBONNIER_SCALE = 0.1  # gamma
-EDGE_SCALE = 1 / 32  # beta, for images with a mean of 0.5
-ROOT_FLOOR = 1e-12  # keeps roots and logarithms of alphas, and their gradients, finite
 
-
-@dataclass(frozen=True)
-class LossWeights:
-    """lambda_1 to lambda_5 of the supplement; a term of weight 0 is not computed."""
-
-    data: float = 2.5e4
-    auxiliary: float = 2.5e4
-    intensity_smoothness: float = 30.0
-    alpha_smoothness: float = 7.5e4
-    entropy: float = 30 / math.log(12)
-
-    @classmethod
-    def published(cls, layers: int) -> LossWeights:
-        """The weights of the published results, whose entropy is in units of log N."""
-        return cls(entropy=30 / math.log(max(layers, 2)))
-
-
-@dataclass(frozen=True)
-class LossTerms:
-    """Weighted terms of the objective, scalars."""
-
-    data: Tensor
-    auxiliary: Tensor
-    intensity_smoothness: Tensor
-    alpha_smoothness: Tensor
-    entropy: Tensor
+class LossTerms(dict[str, Tensor]):
+    """Weighted terms of the objective by name, scalars."""
 
     @property
     def total(self) -> Tensor:
         """The value that the fit minimises."""
-        return torch.stack([getattr(self, term.name) for term in fields(self)]).sum()
+        return torch.stack(list(self.values())).sum()
 
     def as_dict(self) -> dict[str, float]:
-        """Plain numbers, the total included; FitError when one is not finite."""
-        values = {term.name: float(getattr(self, term.name).detach()) for term in fields(self)}
+        """Plain numbers with their total; FitError when one is not finite."""
+        values = {name: float(term.detach()) for name, term in self.items()}
         for name, value in values.items():
             if not math.isfinite(value):
                 raise FitError(
@@ -67,9 +42,9 @@ class LossTerms:
         return {"total": math.fsum(values.values()), **values}
 
 
-def charbonnier(square: Tensor, bias: Tensor | float = 0.0) -> Tensor:
+def charbonnier(square: Tensor, scale: float, bias: Tensor | float = 0.0) -> Tensor:
     """sqrt((x^2 - B) / gamma^2 + 1) - 1, of x^2 = ``square`` (text before Eq. 7)."""
-    return ((square - bias) / CHARBONNIER_SCALE**2 + 1).sqrt() - 1
+    return ((square - bias) / scale**2 + 1).sqrt() - 1
 
 
 def local_variance(image: Tensor) -> Tensor:
@@ -106,17 +81,25 @@ def total_variation(image: Tensor, intensity_scale: float) -> Tensor:
     return local_variance(image).mean(dim=-3) * intensity_scale**2
 
 
-def smooth_region(variation: Tensor) -> Tensor:
+def smooth_region(variation: Tensor, edge_scale: float) -> Tensor:
     """1 - E = exp(-TV^2 / (2 beta^2)) (S, Sec. 3.3), a constant for the gradient."""
-    return torch.exp(variation.detach() / (-2 * EDGE_SCALE**2))
+    return torch.exp(variation.detach() / (-2 * edge_scale**2))
 
 
-def data(rendered: Tensor, views: Tensor, rendered_bias: Tensor, intensity_scale: float) -> Tensor:
+def data(
+    rendered: Tensor,
+    views: Tensor,
+    rendered_bias: Tensor,
+    intensity_scale: float,
+    parameters: LossParameters,
+) -> Tensor:
     """Bias-corrected data loss (Eq. 7).
 
     ``rendered`` and ``views`` (V, C, H, W); ``rendered_bias`` (V, 1, H, W) is B_all (Eq. 8).
     """
-    return intensity_scale * charbonnier((rendered - views).square(), rendered_bias).mean()
+    square = (rendered - views).square()
+    error = charbonnier(square, parameters.charbonnier_scale, rendered_bias)
+    return intensity_scale * error.mean()
 
 
 def auxiliary(
@@ -125,6 +108,7 @@ def auxiliary(
     views: Tensor,
     bias: Tensor,
     intensity_scale: float,
+    parameters: LossParameters,
 ) -> Tensor:
     """Auxiliary data loss (Eq. 9): every layer alone has to explain what it shows.
 
@@ -132,13 +116,18 @@ def auxiliary(
     ``blurred_transmittance`` (L, V, 1, H, W) is that of the renderer, (k_i * alpha_i)
     prod_{j>i} (1 - k_j * alpha_j), a constant for the gradient.
     """
-    error = charbonnier((blurred_color - views).square(), bias[:, None, None, None, None])
+    square = (blurred_color - views).square()
+    error = charbonnier(square, parameters.charbonnier_scale, bias[:, None, None, None, None])
     weighted = blurred_transmittance.detach() * error
     return intensity_scale * weighted.sum(0).mean()
 
 
 def intensity_smoothness(
-    all_in_focus: Tensor, color: Tensor, transmittance: Tensor, intensity_scale: float
+    all_in_focus: Tensor,
+    color: Tensor,
+    transmittance: Tensor,
+    intensity_scale: float,
+    parameters: LossParameters,
 ) -> Tensor:
     """Edge-aware smoothness of the composite (C, H, W) and of the layers (L, C, H, W) (Eq. 10-11).
 
@@ -146,73 +135,121 @@ def intensity_smoothness(
     summed over the layers, and their common edge mask belongs to the TV that has this sum as its
     Charbonnier value. The transmittance (L, 1, H, W) is a constant for the gradient.
     """
+    scale, edge_scale = parameters.charbonnier_scale, parameters.edge_scale
     composite = total_variation(all_in_focus, intensity_scale)
-    layers = charbonnier(total_variation(color, intensity_scale))
+    layers = charbonnier(total_variation(color, intensity_scale), scale)
     weighted = (transmittance[:, 0].detach() * layers).sum(0)
-    joint = CHARBONNIER_SCALE**2 * ((weighted + 1).square() - 1)
-    smooth = charbonnier(composite) * (1 + smooth_region(composite))
-    return (smooth + weighted * (1 + smooth_region(joint))).mean()
+    joint = scale**2 * ((weighted + 1).square() - 1)
+    smooth = charbonnier(composite, scale) * (1 + smooth_region(composite, edge_scale))
+    return (smooth + weighted * (1 + smooth_region(joint, edge_scale))).mean()
 
 
 def alpha_smoothness(
-    alpha: Tensor, transmittance: Tensor, all_in_focus: Tensor, intensity_scale: float
+    alpha: Tensor,
+    transmittance: Tensor,
+    all_in_focus: Tensor,
+    intensity_scale: float,
+    parameters: LossParameters,
 ) -> Tensor:
     """Smoothness of the roots of alphas and transmittances (L, 1, H, W) off the edges (Eq. 12)."""
-    weight = 1 + smooth_region(total_variation(all_in_focus, intensity_scale))
-    roots = torch.cat([safe_root(alpha), safe_root(transmittance)], dim=1)
-    return (charbonnier(local_variance(roots)).sum(1) * weight).mean()
+    variation = total_variation(all_in_focus, intensity_scale)
+    weight = 1 + smooth_region(variation, parameters.edge_scale)
+    roots = [safe_root(values, parameters.root_floor) for values in (alpha, transmittance)]
+    rough = charbonnier(local_variance(torch.cat(roots, dim=1)), parameters.charbonnier_scale)
+    return (rough.sum(1) * weight).mean()
 
 
-def entropy(alpha: Tensor, transmittance: Tensor) -> Tensor:
+def entropy(alpha: Tensor, transmittance: Tensor, parameters: LossParameters) -> Tensor:
     """Collision entropy of alphas, without the back layer, and of transmittances (Eq. 13)."""
-    return _collision_entropy(alpha[1:]) + _collision_entropy(transmittance)
+    floor = parameters.root_floor
+    return _collision_entropy(alpha[1:], floor) + _collision_entropy(transmittance, floor)
 
 
-def _collision_entropy(values: Tensor) -> Tensor:
+def _collision_entropy(values: Tensor, floor: float) -> Tensor:
     """Mean over pixels of -log(|x|_2^2 / |x|_1^2) across the layers of x = sqrt(values)."""
     if len(values) == 0:
         return values.new_zeros(())
-    root = safe_root(values)
+    root = safe_root(values, floor)
     return (2 * root.sum(0).log() - root.square().sum(0).log()).mean()
 
 
-def safe_root(values: Tensor) -> Tensor:
+def safe_root(values: Tensor, floor: float) -> Tensor:
     """Square root with a finite gradient at 0."""
-    return values.clamp_min(ROOT_FLOOR).sqrt()
+    return values.clamp_min(floor).sqrt()
 
 
-def evaluate(
-    color: Tensor,
-    alpha: Tensor,
-    views: Tensor,
-    blur: TiledBlur,
-    bias: Tensor,
-    intensity_scale: float,
-    weights: LossWeights,
-) -> LossTerms:
-    """All terms of a multiplane image by plain automatic differentiation.
+@dataclass(frozen=True)
+class Rendering:
+    """A multiplane image and its rendering: everything that a term may look at."""
+
+    color: Tensor  # (L, C, H, W)
+    alpha: Tensor  # (L, 1, H, W)
+    transmittance: Tensor  # (L, 1, H, W)
+    all_in_focus: Tensor  # (C, H, W)
+    blurred_color: Tensor  # (L, V, C, H, W)
+    blurred_transmittance: Tensor  # (L, V, 1, H, W)
+    rendered: Tensor  # (V, C, H, W)
+    rendered_bias: Tensor  # (V, 1, H, W)
+    views: Tensor  # (V, C, H, W)
+    bias: Tensor  # (L,)
+    intensity_scale: float
+    parameters: LossParameters
+
+    @classmethod
+    def of(
+        cls,
+        color: Tensor,
+        alpha: Tensor,
+        views: Tensor,
+        blur: TiledBlur,
+        bias: Tensor,
+        intensity_scale: float,
+        parameters: LossParameters,
+    ) -> Rendering:
+        """Composite and render layers (Eq. 1, 2 and 8)."""
+        channels = color.shape[1]
+        blurred = blur(torch.cat([color * alpha, alpha, color], dim=1))
+        premultiplied, blurred_color = blurred[:, :, :channels], blurred[:, :, channels + 1 :]
+        blurred_alpha = blurred[:, :, channels : channels + 1]
+        clear = visibility(blurred_alpha)
+        shown = blurred_alpha * clear
+        transmittance = alpha * visibility(alpha)
+        return cls(
+            color=color,
+            alpha=alpha,
+            transmittance=transmittance,
+            all_in_focus=(transmittance * color).sum(0),
+            blurred_color=blurred_color,
+            blurred_transmittance=shown,
+            rendered=(premultiplied * clear).sum(0),
+            rendered_bias=(shown * bias[:, None, None, None, None]).sum(0),
+            views=views,
+            bias=bias,
+            intensity_scale=intensity_scale,
+            parameters=parameters,
+        )
+
+
+# The terms by the name of their weight in the settings.
+TERMS: dict[str, Callable[[Rendering], Tensor]] = {
+    "data": lambda r: data(r.rendered, r.views, r.rendered_bias, r.intensity_scale, r.parameters),
+    "auxiliary": lambda r: auxiliary(
+        r.blurred_color, r.blurred_transmittance, r.views, r.bias, r.intensity_scale, r.parameters
+    ),
+    "intensity": lambda r: intensity_smoothness(
+        r.all_in_focus, r.color, r.transmittance, r.intensity_scale, r.parameters
+    ),
+    "alpha": lambda r: alpha_smoothness(
+        r.alpha, r.transmittance, r.all_in_focus, r.intensity_scale, r.parameters
+    ),
+    "entropy": lambda r: entropy(r.alpha, r.transmittance, r.parameters),
+}
+
+
+def evaluate(rendering: Rendering, weights: Mapping[str, float]) -> LossTerms:
+    """All terms by plain automatic differentiation.
 
     The readable definition that the fast
-    :class:`~napari_dpdeblur.fitting.paper.objective.Objective` is tested against:
-    ``color`` (L, C, H, W), ``alpha`` (L, 1, H, W), ``views`` (V, C, H, W).
+    :class:`~napari_dpdeblur.fitting.paper.objective.Objective` is tested against.
     """
-    channels = color.shape[1]
-    blurred = blur(torch.cat([color * alpha, alpha, color], dim=1))
-    premultiplied, blurred_color = blurred[:, :, :channels], blurred[:, :, channels + 1 :]
-    blurred_alpha = blurred[:, :, channels : channels + 1]
-    clear = visibility(blurred_alpha)
-    shown = blurred_alpha * clear
-    rendered_bias = (shown * bias[:, None, None, None, None]).sum(0)
-    transmittance = alpha * visibility(alpha)
-    sharp = (transmittance * color).sum(0)
-    scale = intensity_scale
-    rendered = (premultiplied * clear).sum(0)
-    return LossTerms(
-        data=weights.data * data(rendered, views, rendered_bias, scale),
-        auxiliary=weights.auxiliary * auxiliary(blurred_color, shown, views, bias, scale),
-        intensity_smoothness=weights.intensity_smoothness
-        * intensity_smoothness(sharp, color, transmittance, scale),
-        alpha_smoothness=weights.alpha_smoothness
-        * alpha_smoothness(alpha, transmittance, sharp, scale),
-        entropy=weights.entropy * entropy(alpha, transmittance),
-    )
+    return LossTerms({name: weights[name] * term(rendering) for name, term in TERMS.items()})

@@ -1,16 +1,32 @@
-"""The objective of the paper, fast: value and gradient in one pass without autograd."""
+"""Objective: value and gradient of the published objective in one pass, without autograd."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.errors import FitError
-from napari_dpdeblur.fitting.paper.losses import LossTerms, LossWeights
+from napari_dpdeblur.fitting.paper.losses import LossTerms
 from napari_dpdeblur.fitting.paper.photometric import Photometric
 from napari_dpdeblur.fitting.paper.regularisation import Regularisation
+from napari_dpdeblur.fitting.parameters.paper import LossParameters
 from napari_dpdeblur.optics import TiledBlur
+
+
+class TermGradients(Protocol):
+    """One or more terms with gradients written by hand."""
+
+    def add_gradient(
+        self, color: Tensor, alpha: Tensor, color_gradient: Tensor, alpha_gradient: Tensor
+    ) -> dict[str, Tensor]:
+        """Add to the gradients, shaped like color (L, C, H, W) and alpha (L, 1, H, W).
+
+        Returns the weighted terms by name.
+        """
 
 
 class Objective:
@@ -18,30 +34,29 @@ class Objective:
 
     The same function as :func:`~napari_dpdeblur.fitting.paper.losses.evaluate`, with the gradient
     written by hand: every layer is blurred once and nothing is kept that the gradient does
-    not need. ``bias`` (L,) is left out of the objective when it is None; terms of weight 0 are
-    skipped. The farthest layer is opaque: its alpha counts as 1 whatever is given. ``check`` is
-    called between strips of rows and layers, so that a long computation can be interrupted.
+    not need. ``weights`` are those of the terms by name; terms of weight 0 are skipped. ``bias``
+    (L,) is left out of the objective when it is None. The farthest layer is opaque: its alpha
+    counts as 1 whatever is given. ``parts`` compute the terms.
     """
+
+    parts: list[TermGradients]
 
     def __init__(
         self,
         views: Tensor,
         blur: TiledBlur,
-        weights: LossWeights | None = None,
+        weights: Mapping[str, float],
+        parameters: LossParameters,
         bias: Tensor | None = None,
         intensity_scale: float | None = None,
     ) -> None:
-        self.weights = weights or LossWeights.published(len(blur))
         scale = normalising_scale(views) if intensity_scale is None else intensity_scale
         self.intensity_scale = scale
-        self._photometric = Photometric(
-            views,
-            blur,
-            views.new_zeros(len(blur)) if bias is None else bias.to(views),
-            data_weight=self.weights.data * scale,
-            auxiliary_weight=self.weights.auxiliary * scale,
-        )
-        self._regularisation = Regularisation(self.weights, scale)
+        bias = views.new_zeros(len(blur)) if bias is None else bias.to(views)
+        self.parts = [
+            Photometric(views, blur, bias, weights, scale, parameters),
+            Regularisation(weights, scale, parameters),
+        ]
 
     @torch.no_grad()
     def loss_and_gradient(
@@ -61,12 +76,10 @@ class Objective:
         """Weighted terms and gradients to color (L, C, H, W) and alpha (L, 1, H, W) themselves."""
         color_gradient, alpha_gradient = torch.zeros_like(color), torch.zeros_like(alpha)
         gradients = (color_gradient, alpha_gradient)
-        photometric = color.new_zeros(2)
-        if self.weights.data or self.weights.auxiliary:
-            photometric = self._photometric.add_gradient(color, alpha, *gradients)
-        smoothness = self._regularisation.add_gradient(color, alpha, *gradients)
+        terms = LossTerms()
+        for part in self.parts:
+            terms.update(part.add_gradient(color, alpha, *gradients))
         alpha_gradient[0] = 0
-        terms = LossTerms(*photometric, *smoothness)
         if not color.is_meta:
             terms.as_dict()  # raises where a term is not finite
         return terms, color_gradient, alpha_gradient

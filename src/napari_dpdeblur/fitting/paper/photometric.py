@@ -7,6 +7,7 @@ with the gradients to them, which the adjoint then carries back to the sharp lay
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.paper.local_variance import channel_sum
-from napari_dpdeblur.fitting.paper.losses import CHARBONNIER_SCALE
+from napari_dpdeblur.fitting.parameters.paper import LossParameters
 from napari_dpdeblur.optics import TiledBlur
 
 
@@ -51,19 +52,24 @@ class Photometric:
         views: Tensor,
         blur: TiledBlur,
         bias: Tensor,
-        data_weight: float,
-        auxiliary_weight: float,
+        weights: Mapping[str, float],
+        intensity_scale: float,
+        parameters: LossParameters,
         strip_rows: int = 32,
     ) -> None:
         self.views, self.blur, self.bias = views, blur, bias
-        self.data_weight = data_weight / views.numel()
-        self.auxiliary_weight = auxiliary_weight / views.numel()
+        self.data_weight = weights["data"] * intensity_scale / views.numel()
+        self.auxiliary_weight = weights["auxiliary"] * intensity_scale / views.numel()
+        self.charbonnier_scale = parameters.charbonnier_scale
         self.strip_rows = strip_rows
 
     def add_gradient(
         self, color: Tensor, alpha: Tensor, color_gradient: Tensor, alpha_gradient: Tensor
-    ) -> Tensor:
-        """Add the gradients to color (L, C, H, W) and alpha (L, 1, H, W); the two terms: (2,)."""
+    ) -> dict[str, Tensor]:
+        """Add the gradients to color (L, C, H, W) and alpha (L, 1, H, W); return the terms."""
+        names = ("data", "auxiliary")
+        if not (self.data_weight or self.auxiliary_weight):
+            return dict(zip(names, color.new_zeros(2), strict=True))
         layers = [self._blurred(i, color[i], alpha[i]) for i in range(len(color))]
         terms = self.views.new_zeros(2)
         for start in range(0, self.views.shape[-2], self.strip_rows):
@@ -73,7 +79,7 @@ class Photometric:
             check_cancelled()
         for i in range(len(color)):
             self._back_to_layer(i, layers[i], color[i], alpha[i], color_gradient, alpha_gradient)
-        return terms
+        return dict(zip(names, terms, strict=True))
 
     def _blurred(self, index: int, color: Tensor, alpha: Tensor) -> _Blurred:
         blur = self.blur[index : index + 1]
@@ -102,12 +108,12 @@ class Photometric:
         first = 0 if self.data_weight else 1  # without a data term nothing pulls at the alphas
         sharp = blur.adjoint(gradient.stack[None, :, first:])[0]
         if self.data_weight:
-            channels, unit = len(color), self.data_weight / CHARBONNIER_SCALE
+            channels, unit = len(color), self.data_weight / self.charbonnier_scale
             color_gradient[index].addcmul_(sharp[:channels], alpha, value=unit)
             pull = channel_sum(sharp[:channels] * color, 0).add_(sharp[channels])
             alpha_gradient[index].add_(pull, alpha=unit)
         if self.auxiliary_weight:
-            unit = self.auxiliary_weight / CHARBONNIER_SCALE
+            unit = self.auxiliary_weight / self.charbonnier_scale
             color_gradient[index].add_(sharp[-len(color) :], alpha=unit)
 
 
@@ -119,9 +125,10 @@ class _Strip:
 
     def __init__(self, whole: Photometric, layers: list[_Blurred], views: Tensor) -> None:
         self.layers, self.views, self.bias = layers, views, whole.bias
-        self.floor = CHARBONNIER_SCALE**2 - whole.bias
-        self.data_unit = whole.data_weight / CHARBONNIER_SCALE
-        self.auxiliary_unit = whole.auxiliary_weight / CHARBONNIER_SCALE
+        self.scale = whole.charbonnier_scale
+        self.floor = self.scale**2 - whole.bias
+        self.data_unit = whole.data_weight / self.scale
+        self.auxiliary_unit = whole.auxiliary_weight / self.scale
         self.clear: list[Tensor] = []  # front to back
         self.rendered = torch.zeros_like(views)
         self.rendered_bias = torch.zeros_like(views[:, :1])
@@ -161,16 +168,16 @@ class _Strip:
         error.mul_(shown).div_(root)
         if layer.opaque:
             self.back_gradient.add_(error, alpha=self.auxiliary_unit)
-        excess = channel_sum(root.sub_(CHARBONNIER_SCALE), 1)
+        excess = channel_sum(root.sub_(self.scale), 1)
         return self.auxiliary_unit * torch.dot(excess.view(-1), shown.reshape(-1))
 
     def _residual(self) -> tuple[Tensor, Tensor, Tensor]:
         """The data term and its gradients to the rendered views and to their bias."""
         error = self.rendered.sub_(self.views)
-        root = (error.square() - self.rendered_bias).add_(CHARBONNIER_SCALE**2).sqrt_()
+        root = (error.square() - self.rendered_bias).add_(self.scale**2).sqrt_()
         slope = error.div_(root)
         bias_slope = channel_sum(root.reciprocal(), 1).mul_(-0.5)
-        return self.data_unit * root.sub_(CHARBONNIER_SCALE).sum(), slope, bias_slope
+        return self.data_unit * root.sub_(self.scale).sum(), slope, bias_slope
 
     def _back_to_front(self, slope: Tensor, bias_slope: Tensor) -> None:
         """Gradients of the data term; ``behind`` is what covering a pixel would take away."""

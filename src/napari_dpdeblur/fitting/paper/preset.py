@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator
 
 import torch
@@ -11,10 +10,8 @@ from napari_dpdeblur.fitting.context import FitContext
 from napari_dpdeblur.fitting.defocus.search import DefocusSearch, on_grid_of
 from napari_dpdeblur.fitting.events import FitEvent
 from napari_dpdeblur.fitting.paper.adam import Adam, PaperState, Schedule, descend
-from napari_dpdeblur.fitting.paper.losses import LossWeights
 from napari_dpdeblur.fitting.paper.objective import Objective
 from napari_dpdeblur.fitting.result import make_result
-from napari_dpdeblur.fitting.settings import Weights
 from napari_dpdeblur.fitting.stages import layer_scales
 from napari_dpdeblur.optics import MultiplaneImage, TiledBlur, bias_correction
 from napari_dpdeblur.results.result import Result
@@ -23,15 +20,10 @@ SAVE_EVERY = 200
 SHOW_EVERY = 10
 
 
-def loss_weights(weights: Weights, layers: int) -> LossWeights:
-    """Weights in the paper's unit: the entropy's is divided by ln N."""
-    per_layer = weights.entropy / math.log(layers)
-    return LossWeights(weights.data, weights.auxiliary, weights.intensity, weights.alpha, per_layer)
-
-
 def optimised(context: FitContext, search: DefocusSearch) -> Generator[FitEvent, None, Result]:
-    """Adam from the uniform start on the objective as published, with hard tile selection."""
+    """Solver of the preset `paper`: Adam from a uniform start, with hard tile selection."""
     problem, settings = context.problem, context.settings
+    parameters = settings.parameters
     scales = layer_scales(context, search)
     # colours are sigmoids: bring the brightest pixel to 1
     brightest = float(problem.views.max())
@@ -39,15 +31,17 @@ def optimised(context: FitContext, search: DefocusSearch) -> Generator[FitEvent,
     kernels = problem.layer_kernels(scales)
     bias = None
     if settings.bias_correction:
-        bias = bias_correction(kernels, mean_intensity=float(views.mean()))
+        noise, power = parameters.optics.noise_variance, parameters.optics.inverse_power
+        bias = bias_correction(kernels, float(views.mean()), noise, power)
     objective = Objective(
         views,
         TiledBlur(kernels, problem.layout, blend_px=0),
-        loss_weights(settings.weights, settings.layers),
+        settings.weights.of_terms(settings.layers),
+        parameters.losses,
         bias,
     )
     state = _start(context, views)
-    for terms in descend(objective, state, Schedule(settings.steps)):
+    for terms in descend(objective, state, Schedule(settings.steps, parameters.paper)):
         shown = state.step % SHOW_EVERY == 0 or state.step == settings.steps
         mpi = MultiplaneImage(*state.layers(), scales) if shown else None
         yield context.event(
@@ -67,14 +61,15 @@ def optimised(context: FitContext, search: DefocusSearch) -> Generator[FitEvent,
         mpi.all_in_focus() * brightest,
         mpi.defocus_map(),
         MultiplaneImage(mpi.color * brightest, mpi.alpha, scales),
-        on_grid_of(problem, search.confidence),
+        on_grid_of(problem, search.estimate.confidence(parameters.local_estimate)),
     )
 
 
 def _start(context: FitContext, views: torch.Tensor) -> PaperState:
     step, saved = context.done("optimise"), context.state.tensors
     if not step:
-        return PaperState.uniform(views, context.settings.layers)
+        parameters = context.settings.parameters.paper
+        return PaperState.uniform(views, context.settings.layers, parameters)
     color, alpha = (
         Adam(saved[f"{name}_logits"], saved[f"{name}_mean"], saved[f"{name}_square"])
         for name in ("color", "alpha")

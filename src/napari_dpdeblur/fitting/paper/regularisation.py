@@ -6,7 +6,7 @@ goes. Two rows of overlap make the strips exact: a gradient reaches two rows far
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -19,12 +19,7 @@ from napari_dpdeblur.fitting.paper.local_variance import (
     LocalVariance,
     channel_sum,
 )
-from napari_dpdeblur.fitting.paper.losses import (
-    CHARBONNIER_SCALE,
-    EDGE_SCALE,
-    ROOT_FLOOR,
-    LossWeights,
-)
+from napari_dpdeblur.fitting.parameters.paper import LossParameters
 
 OVERLAP_ROWS = 2
 
@@ -50,24 +45,26 @@ class Regularisation:
 
     def __init__(
         self,
-        weights: LossWeights,
+        weights: Mapping[str, float],
         intensity_scale: float,
+        parameters: LossParameters,
         strip_rows: int = 64,
     ) -> None:
         self.weights = weights
         self.intensity_scale = intensity_scale
+        self.parameters = parameters
         self.strip_rows = strip_rows
 
     def add_gradient(
         self, color: Tensor, alpha: Tensor, color_gradient: Tensor, alpha_gradient: Tensor
-    ) -> Tensor:
-        """Add the gradients to color (L, C, H, W) and alpha (L, 1, H, W); the three terms: (3,)."""
+    ) -> dict[str, Tensor]:
+        """Add the gradients to color (L, C, H, W) and alpha (L, 1, H, W); return the terms."""
         terms = color.new_zeros(3)
         for outer, inner, local in strips(color.shape[-2], self.strip_rows):
             strip = _Strip(self, color[:, :, outer], alpha[:, 0, outer], local, color[0, 0].numel())
             terms += strip.add_gradient(color_gradient[:, :, inner], alpha_gradient[:, 0, inner])
             check_cancelled()
-        return terms
+        return dict(zip(("intensity", "alpha", "entropy"), terms, strict=True))
 
 
 class _Strip:
@@ -79,11 +76,12 @@ class _Strip:
         self.color, self.alpha, self.local = color, alpha, local
         self.clear, self.shown = _compositing(alpha)
         per_pixel = 1 / pixels
-        self.intensity_weight = whole.weights.intensity_smoothness * per_pixel
-        self.alpha_weight = whole.weights.alpha_smoothness * per_pixel / len(alpha)
-        self.entropy_weight = whole.weights.entropy * per_pixel
+        self.intensity_weight = whole.weights["intensity"] * per_pixel
+        self.alpha_weight = whole.weights["alpha"] * per_pixel / len(alpha)
+        self.entropy_weight = whole.weights["entropy"] * per_pixel
+        self.parameters = whole.parameters
         # Charbonnier argument = unit * LocalVariance.value
-        self.alpha_unit = VARIANCE_UNIT / CHARBONNIER_SCALE**2
+        self.alpha_unit = VARIANCE_UNIT / whole.parameters.charbonnier_scale**2
         self.color_unit = self.alpha_unit * whole.intensity_scale**2 / color.shape[1]
 
     def add_gradient(self, color_gradient: Tensor, alpha_gradient: Tensor) -> Tensor:
@@ -108,7 +106,7 @@ class _Strip:
             sharp.addcmul_(shown, color)
         variance = LocalVariance(sharp)
         argument = channel_sum(variance.value, 0)[0].mul_(self.color_unit)
-        weight = _edge_weight(argument)
+        weight = _edge_weight(argument, self.parameters)
         if not self.intensity_weight:
             return argument.new_zeros(()), weight
         root = argument.add_(1).sqrt_()
@@ -127,7 +125,7 @@ class _Strip:
         joint = torch.zeros_like(roots[0])
         for shown, root in zip(self.shown, roots, strict=True):
             joint.addcmul_(shown, root).sub_(shown)
-        weight = _edge_weight((joint + 1).square_().sub_(1))
+        weight = _edge_weight((joint + 1).square_().sub_(1), self.parameters)
         factor = self.intensity_weight * GRADIENT_UNIT * self.color_unit / 2
         for variance, root, shown, out in zip(
             variances, roots, self.shown, color_gradient, strict=True
@@ -139,7 +137,7 @@ class _Strip:
 
     def _roots(self, values: Tensor, edge_weight: Tensor | None, out: Tensor) -> Tensor:
         """Smoothness and entropy of the roots of alphas or transmittances (n, h, W): (2,)."""
-        roots = [value.clamp_min(ROOT_FLOOR).sqrt_() for value in values]
+        roots = [value.clamp_min(self.parameters.root_floor).sqrt_() for value in values]
         terms = values.new_zeros(2)
         pull = None
         if self.entropy_weight and roots:
@@ -192,6 +190,7 @@ def _compositing(alpha: Tensor) -> tuple[list[Tensor], list[Tensor]]:
     return clear[::-1], shown[::-1]
 
 
-def _edge_weight(argument: Tensor) -> Tensor:
+def _edge_weight(argument: Tensor, parameters: LossParameters) -> Tensor:
     """1 + exp(-TV^2 / (2 beta^2)) of argument = TV^2 / gamma^2."""
-    return torch.exp(argument * (-(CHARBONNIER_SCALE**2) / (2 * EDGE_SCALE**2))).add_(1)
+    exponent = -(parameters.charbonnier_scale**2) / (2 * parameters.edge_scale**2)
+    return torch.exp(argument * exponent).add_(1)

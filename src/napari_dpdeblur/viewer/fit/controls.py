@@ -35,7 +35,7 @@ from napari_dpdeblur.viewer.shared.worker_panel import WorkerPanel
 SECTION = "fit"
 MAIN_SETTINGS = ("preset", "layers", "front_scale", "back_scale")
 OTHER_SETTINGS = tuple(
-    name for name in FitSettings.model_fields if name not in (*MAIN_SETTINGS, "device")
+    name for name in FitSettings.shown_fields() if name not in (*MAIN_SETTINGS, "device")
 )
 SETTLE_MS = 150
 
