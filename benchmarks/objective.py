@@ -25,7 +25,7 @@ from napari_dpdeblur.evaluation.ground_truth import load_defocus
 from napari_dpdeblur.evaluation.metrics import defocus_scores
 from napari_dpdeblur.fitting import FitSettings, fit, fit_events
 from napari_dpdeblur.fitting.paper.objective import Objective
-from napari_dpdeblur.fitting.paper.preset import loss_weights
+from napari_dpdeblur.fitting.parameters import Parameters
 from napari_dpdeblur.fitting.problem import FitProblem, pose_problem
 from napari_dpdeblur.optics import TiledBlur, bias_correction
 from napari_dpdeblur.results import Result
@@ -68,11 +68,13 @@ def objective_of(result: Result, problem: FitProblem) -> dict[str, float]:
     objective = Objective(
         views,
         TiledBlur(kernels, problem.layout, blend_px=0),
-        loss_weights(FitSettings().weights, len(kernels)),
+        FitSettings().weights.of_terms(len(kernels)),
+        Parameters().losses,
         bias_correction(kernels, mean_intensity=float(views.mean())),
     )
-    color = result.mpi.color * problem.intensity_scale / brightest
-    terms, _, _ = objective.layer_gradient(color.clamp(0, 1), result.mpi.alpha)
+    color = torch.from_numpy(result.mpi.color * problem.intensity_scale / brightest)
+    alpha = torch.from_numpy(result.mpi.alpha)
+    terms, _, _ = objective.layer_gradient(color.clamp(0, 1), alpha)
     return terms.as_dict()
 
 

@@ -31,25 +31,29 @@ from napari_dpdeblur.fitting.paper import losses
 from napari_dpdeblur.fitting.paper.adam import PaperState, Schedule, descend
 from napari_dpdeblur.fitting.paper.losses import LossTerms
 from napari_dpdeblur.fitting.paper.objective import Objective, opaque_behind
+from napari_dpdeblur.fitting.parameters import Parameters
+from napari_dpdeblur.fitting.settings import Weights
 from napari_dpdeblur.optics import TiledBlur, TileLayout, bias_correction
 
 LAYERS, HEIGHT, WIDTH = 12, 1008, 1344
+PARAMETERS, WEIGHTS = Parameters(), Weights().of_terms(LAYERS)
 AT_MOST = {"step_s": 8.0, "peak_memory_gb": 4.0}
 
 
 class AutogradObjective(Objective):
     """The same objective, differentiated by torch."""
 
-    def __init__(self, views: Tensor, blur: TiledBlur, bias: Tensor) -> None:
-        super().__init__(views, blur, bias=bias)
-        self._inputs = (views, blur, bias, self.intensity_scale, self.weights)
+    def __init__(self, views: Tensor, blur: TiledBlur, *_: object, bias: Tensor) -> None:
+        super().__init__(views, blur, WEIGHTS, PARAMETERS.losses, bias)
+        self._inputs = (views, blur, bias, self.intensity_scale, PARAMETERS.losses)
 
     def loss_and_gradient(
         self, color_logits: Tensor, alpha_logits: Tensor
     ) -> tuple[LossTerms, Tensor, Tensor]:
         logits = [color_logits.detach().requires_grad_(), alpha_logits.detach().requires_grad_()]
         alpha = opaque_behind(logits[1].sigmoid().clone())
-        terms = losses.evaluate(logits[0].sigmoid(), alpha, *self._inputs)
+        rendering = losses.Rendering.of(logits[0].sigmoid(), alpha, *self._inputs)
+        terms = losses.evaluate(rendering, WEIGHTS)
         color_gradient, alpha_gradient = torch.autograd.grad(terms.total, logits)
         return terms, color_gradient, alpha_gradient
 
@@ -63,11 +67,12 @@ def measure(calibration: str, repeats: int, autograd: bool) -> dict[str, float]:
     views = torch.rand(2, 1, HEIGHT, WIDTH)
     kind = AutogradObjective if autograd else Objective
     bias = bias_correction(kernels, float(views.mean()))
-    objective = kind(views, TiledBlur(kernels, layout, blend_px=0), bias=bias)
-    state = PaperState.uniform(views, LAYERS)
+    blur = TiledBlur(kernels, layout, blend_px=0)
+    objective = kind(views, blur, WEIGHTS, PARAMETERS.losses, bias=bias)
+    state = PaperState.uniform(views, LAYERS, PARAMETERS.paper)
     times = []
     start = time.perf_counter()
-    for _ in descend(objective, state, Schedule(steps=repeats)):
+    for _ in descend(objective, state, Schedule(repeats, PARAMETERS.paper)):
         times.append(time.perf_counter() - start)
         start = time.perf_counter()
     peak = gigabytes(resource.getrusage(resource.RUSAGE_SELF))

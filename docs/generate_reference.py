@@ -1,4 +1,4 @@
-"""Write the pages of the reference that follow from the code: command line and settings.
+"""Write the pages of the reference that follow from the code: command line, settings, parameters.
 
     python docs/generate_reference.py
 
@@ -18,6 +18,8 @@ from pydantic.fields import FieldInfo
 
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
 from napari_dpdeblur.cli.main import PROGRAM, build_parser
+from napari_dpdeblur.fitting.parameters import Parameters
+from napari_dpdeblur.fitting.presets import PRESETS
 from napari_dpdeblur.fitting.settings import FitSettings, Weights
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
@@ -41,12 +43,33 @@ what is not named keeps its default, an unknown name is refused. In Python they 
 `run.yaml`.
 
 """
+PARAMETERS_INTRODUCTION = """\
+# Parameters
+
+The tuned numbers of the fit, for experts; they rarely need to be changed. They are in groups, one
+for each stage, and are set in a settings file,
+
+```yaml
+parameters:
+  wiener:
+    noise_to_signal: 0.02
+```
+
+or in Python, where what is not named keeps its value:
+`fit(capture, calibration, parameters={"wiener": {"noise_to_signal": 0.02}})`. `run.yaml` records
+all of them, and a checkpoint made with other values is not resumed.
+
+Lengths in px are in pixels of the calibration, other pixels are named. Intensities have a mean of
+0.5.
+
+"""
 SETTINGS = (
     (
         FitSettings,
         "The fit",
-        "`napari_dpdeblur.fitting.FitSettings`. Presets in brackets are those "
-        "that a setting belongs to; without them a setting belongs to all of them.",
+        "`napari_dpdeblur.fitting.FitSettings`. A setting that the chosen preset does not use is "
+        "ignored with a note. The setting `seed` of version 0.1 is ignored, too: no preset is "
+        "random.",
     ),
     (
         Weights,
@@ -65,6 +88,8 @@ SETTINGS = (
         "[objective of the calibration](../explanation/calibration.md).",
     ),
 )
+
+PREFIXES = {FitSettings: "", Weights: "weights."}  # of the names that presets use
 
 
 def command_line_page() -> str:
@@ -161,10 +186,41 @@ def settings_page() -> str:
     parts = [SETTINGS_INTRODUCTION.rstrip() + "\n"]
     for model, title, text in SETTINGS:
         rows = [f"## {title}\n", f"{text}\n"]
-        rows += ["| setting | meaning | unit | default | allowed |", "|---|---|---|---|---|"]
-        rows += [_setting_row(name, field) for name, field in model.model_fields.items()]
+        if model in PREFIXES:
+            rows += ["| setting | meaning | unit | default | allowed | presets |", "|---" * 6 + "|"]
+            rows += [
+                _setting_row(name, field, presets_with(PREFIXES[model] + name))
+                for name, field in model.model_fields.items()
+            ]
+        else:
+            rows += _settings_table(model)
         parts.append("\n".join([*rows, ""]))
     return NOTE + "\n".join(parts)
+
+
+def parameters_page() -> str:
+    """The page of the tuned numbers, a table for each stage."""
+    parts = [PARAMETERS_INTRODUCTION.rstrip() + "\n"]
+    for name, model, text in parameter_groups():
+        parts.append("\n".join([f"## {name}\n", f"{text}\n", *_settings_table(model), ""]))
+    return NOTE + "\n".join(parts)
+
+
+def parameter_groups() -> Iterator[tuple[str, type[BaseModel], str]]:
+    """Name, model and description of the groups of parameters."""
+    for name, field in Parameters.model_fields.items():
+        yield name, type(field.default), field.description or ""
+
+
+def presets_with(name: str) -> str:
+    """The presets that use a setting."""
+    using = [preset.name for preset in PRESETS.values() if name in preset.uses]
+    return "all" if len(using) == len(PRESETS) else ", ".join(using)
+
+
+def _settings_table(model: type[BaseModel]) -> list[str]:
+    head = ["| setting | meaning | unit | default | allowed |", "|---" * 5 + "|"]
+    return head + [_setting_row(name, field) for name, field in model.model_fields.items()]
 
 
 def unit(field: FieldInfo) -> str:
@@ -176,6 +232,8 @@ def unit(field: FieldInfo) -> str:
 def default(field: FieldInfo) -> str:
     """The default as it would be written in YAML."""
     value: Any = field.get_default(call_default_factory=True)
+    if isinstance(value, Parameters):
+        return "see [parameters](parameters.md)"
     if isinstance(value, BaseModel):
         return "see below"
     if value is None:
@@ -183,9 +241,9 @@ def default(field: FieldInfo) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _setting_row(name: str, field: FieldInfo) -> str:
+def _setting_row(name: str, field: FieldInfo, *more: str) -> str:
     text = (field.description or "").rstrip(".")
-    return _row(name, text, unit(field), default(field), _allowed(field))
+    return _row(name, text, unit(field), default(field), _allowed(field), *more)
 
 
 def _allowed(field: FieldInfo) -> str:
@@ -213,7 +271,11 @@ def _cell(text: str) -> str:
     return text.replace("|", r"\|").replace("*", r"\*").replace("_", r"\_") if text else "-"
 
 
-PAGES = {"command_line.md": command_line_page, "settings.md": settings_page}
+PAGES = {
+    "command_line.md": command_line_page,
+    "settings.md": settings_page,
+    "parameters.md": parameters_page,
+}
 
 
 def main() -> None:

@@ -139,7 +139,7 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(simulation, result, tmp_
         *arguments, progress=lambda e: stages.append(e.stage), checkpoint=path, **SETTINGS
     )
     assert not path.exists()
-    assert "evidence" not in stages
+    assert "cost volume" not in stages
     np.testing.assert_allclose(again.all_in_focus, result.all_in_focus, atol=1e-6)
 
 

@@ -1,7 +1,7 @@
 """noise.svg: how noise biases the choice of a defocus, and what the corrections do.
 
 Left: the energy of Eq. 4 for one plane, by its formula and by an experiment that solves for the
-sharp image at every scale. Right: what the evidence of the closed form makes of noise alone.
+sharp image at every scale. Right: the cost volume of noise alone.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import numpy as np
 import torch
 from common import INK, LEFT, RIGHT, lens, save, scene
 
-from napari_dpdeblur.fitting.defocus.cost_volume import collect_evidence
-from napari_dpdeblur.fitting.defocus.search import returned
+from napari_dpdeblur.fitting.defocus.cost_volume import compute_cost_volume
+from napari_dpdeblur.fitting.parameters import Parameters
+from napari_dpdeblur.generators import finish
 from napari_dpdeblur.optics import KernelGrid, TileLayout, bias_correction
-from napari_dpdeblur.optics.noise import INVERSE_POWER, NOISE_VARIANCE
 
+PARAMETERS = Parameters()
+NOISE_VARIANCE, INVERSE_POWER = PARAMETERS.optics.noise_variance, PARAMETERS.optics.inverse_power
 TRUE_SCALE = 0.8
 SCALES = np.linspace(0.1, 1.6, 31)
 SIZE_PX = 192
@@ -56,16 +58,16 @@ def measured(
     return energy / TRIALS, error / TRIALS
 
 
-def noise_evidence(grid: KernelGrid, correct: bool) -> np.ndarray:
+def noise_cost(grid: KernelGrid, correct: bool) -> np.ndarray:
     """Mean cost of views that are nothing but noise, per scale."""
     generator = torch.Generator().manual_seed(0)
     views = torch.randn(2, 1, SIZE_PX, SIZE_PX, generator=generator) * NOISE_VARIANCE**0.5
     layout = TileLayout.regular(SIZE_PX, SIZE_PX, 1, 1)
     falling = torch.tensor(SCALES[::-1].copy(), dtype=torch.float32)
-    steps = collect_evidence(views, grid, layout, falling, (4.0, 4.0), correct)
-    for _ in falling:
-        next(steps)
-    return np.asarray(returned(steps).cost.mean((1, 2)))[::-1]
+    steps = compute_cost_volume(
+        views, grid, layout, falling, (4.0, 4.0), PARAMETERS.cost_volume, correct
+    )
+    return np.asarray(finish(steps).cost.mean((1, 2)))[::-1]
 
 
 def main() -> None:
@@ -91,9 +93,9 @@ def main() -> None:
     for correct, color, label in ((False, LEFT, "as it is"), (True, INK, "divided")):
         right.plot(
             SCALES,
-            noise_evidence(grid, correct) / unit,
+            noise_cost(grid, correct) / unit,
             color=color,
-            label=f"evidence of noise alone, {label}",
+            label=f"cost of noise alone, {label}",
         )
     right.set(xlabel="defocus scale", title="what noise alone costs, per scale", ylim=(0, None))
     right.legend(fontsize=7)

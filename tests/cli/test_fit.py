@@ -238,3 +238,19 @@ def test_demo_shows_the_result_in_napari(tmp_path: Path, monkeypatch: pytest.Mon
     assert main(["demo", "-o", str(tmp_path / "run")]) == 0
     assert [path.name for path in shown] == ["defocus_map.tif", "all_in_focus.tif"]
     assert all(path.exists() for path in shown)
+
+
+def test_settings_without_effect_are_noted(
+    simulated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "settings.yaml"
+    path.write_text("seed: 3\nsteps: 100\nparameters: {search: {scales: 20}}\n", "utf-8")
+    assert main(arguments_of(simulated, tmp_path / "run", "--settings", str(path), "--json")) == 0
+    notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ")]
+    assert notes == [
+        "note: the setting seed was removed and is ignored: all presets are deterministic",
+        "note: setting steps is not used by preset preview",
+    ]
+    recorded = read_run(tmp_path / "run").provenance["settings"]
+    assert recorded["parameters"]["search"]["scales"] == 20
+    assert "seed" not in recorded

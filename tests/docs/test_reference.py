@@ -55,6 +55,7 @@ def test_every_setting_has_a_meaning_a_unit_and_a_default(field):
 def test_every_settings_model_of_the_package_is_in_the_reference():
     from pydantic import BaseModel
 
+    from napari_dpdeblur.fitting.parameters import Parameters
     from napari_dpdeblur.settings_model import SettingsModel
 
     models = {
@@ -64,7 +65,8 @@ def test_every_settings_model_of_the_package_is_in_the_reference():
         if isinstance(value, type) and issubclass(value, BaseModel)
     }
     settings = {model for model in models if issubclass(model, SettingsModel)} - {SettingsModel}
-    assert settings == {model for model, *_ in GENERATOR.SETTINGS}
+    groups = {model for _, model, _ in GENERATOR.parameter_groups()}
+    assert settings == {model for model, *_ in GENERATOR.SETTINGS} | groups | {Parameters}
     others = {model.__name__ for model in models - settings - {SettingsModel}}
     assert not [name for name in others if re.search("Settings|Weights", name)]
 

@@ -58,7 +58,7 @@ def assert_same(first: Result, second: Result) -> None:
     ("preset", "stage", "step"),
     [
         ("preview", "image", 3),
-        ("standard", "start", 5),
+        ("standard", "draft image", 5),
         ("standard", "image", 2),
         ("standard", "image", 5),
         ("paper", "optimise", 5),
@@ -80,7 +80,7 @@ def test_resumed_as_if_never_interrupted(
     )
     assert_same(resumed, whole)
     assert events[0].stage == stage, "finished stages are not repeated"
-    if step == 5 and stage != "start":
+    if step == 5 and stage != "draft image":
         assert events[0].step == 5, "nor are finished rounds"
 
 
@@ -88,7 +88,7 @@ def test_an_old_state_is_only_used_when_asked(scene: Any, tmp_path: Path) -> Non
     path, settings = tmp_path / "state", settings_of("preview")
     interrupted(scene, settings, path, "image", 2)
     events = fit_events(scene.capture, scene.calibration, settings, checkpoint=Checkpoint(path))
-    assert next(events).stage == "evidence"
+    assert next(events).stage == "cost volume"
     events.close()
 
 
@@ -103,13 +103,15 @@ def test_device_and_threads_may_change(scene: Any, tmp_path: Path) -> None:
     events.close()
 
 
-@pytest.mark.parametrize("what", ["settings", "calibration", "crop", "levels"])
+@pytest.mark.parametrize("what", ["settings", "parameters", "calibration", "crop", "levels"])
 def test_the_state_of_another_fit_is_refused(scene: Any, tmp_path: Path, what: str) -> None:
     path, settings = tmp_path / "state", settings_of("preview")
     interrupted(scene, settings, path, "image", 2)
     capture, calibration, crop = scene.capture, scene.calibration, None
     if what == "settings":
         settings = settings.changed(layers=5)
+    elif what == "parameters":
+        settings = settings.changed(parameters={"wiener": {"noise_to_signal": 0.02}})
     elif what == "calibration":
         calibration = replace(calibration, kernels=calibration.kernels[..., ::-1])
     elif what == "crop":

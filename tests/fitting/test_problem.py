@@ -138,5 +138,5 @@ def test_resampling_keeps_the_size_it_has() -> None:
 
 def test_original_rows_undo_the_interpolation() -> None:
     rows = torch.rand(1, 2, 24, 10)
-    found = original_rows(resample(rows, (48, 10)), 2)
+    found = original_rows(resample(rows, (48, 10)), 2, 6)
     assert float((found - rows).abs().mean()) < 0.01

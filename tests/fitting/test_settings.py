@@ -10,7 +10,12 @@ from pydantic import ValidationError
 
 from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.fitting.presets import PRESETS
-from napari_dpdeblur.fitting.settings import MAX_SETTINGS_BYTES, FitSettings, Weights
+from napari_dpdeblur.fitting.settings import (
+    MAX_SETTINGS_BYTES,
+    FitSettings,
+    Weights,
+    unused_settings,
+)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -37,7 +42,19 @@ def test_what_is_missing_takes_its_default() -> None:
         ({"back_scale": float("inf")}, r"back_scale = inf cannot be used"),
         ({"back_scale": -1}, r"back_scale = -1 cannot be used: .*greater than 0"),
         ({"weights": {"alpha": float("nan")}}, r"weights\.alpha = nan cannot be used"),
-        ({"weights": {"beta": 1}}, r"no setting named weights\.beta"),
+        (
+            {"weights": {"beta": 1}},
+            r"no setting named weights\.beta; known settings are data, auxiliary",
+        ),
+        (
+            {"parameters": {"search": {"scale": 1}}},
+            r"no setting named parameters\.search\.scale; known settings are largest_scale, small",
+        ),
+        (
+            {"parameters": {"search": {"smallest_scale": 2}}},
+            r"parameters\.search = .*smallest_scale must be smaller than largest_scale",
+        ),
+        ({"parameters": {"wiener": {"scales": 1}}}, r"parameters\.wiener\.scales = 1 cannot be us"),
         ({"preset": "best"}, r"preset = 'best' cannot be used: .*'standard', 'preview' or 'paper'"),
         ({"device": "tpu"}, r"device = 'tpu' cannot be used"),
         ({"colour": 1}, r"no setting named colour; known settings are preset, layers, front_scale"),
@@ -105,3 +122,55 @@ def test_settings_are_read_without_loading_torch() -> None:
         "raise SystemExit('torch' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_parameters_are_changed_in_part() -> None:
+    settings = FitSettings().changed(parameters={"search": {"scales": 20}})
+    other = settings.changed(parameters={"wiener": {"scales": 8}}, layers=5)
+    assert (other.parameters.search.scales, other.parameters.wiener.scales) == (20, 8)
+    assert other.parameters.search.largest_scale == FitSettings().parameters.search.largest_scale
+    assert FitSettings.from_yaml(other.to_yaml()) == other
+    assert FitSettings.from_yaml("parameters: {search: {scales: 20}}") == settings
+
+
+def test_a_settings_file_holds_only_parameters_that_were_changed() -> None:
+    assert "parameters" not in FitSettings().to_yaml()
+    text = FitSettings().changed(parameters={"search": {"scales": 20}}).to_yaml()
+    assert text.endswith("parameters:\n  search:\n    scales: 20\n")
+
+
+def test_parameters_are_for_experts() -> None:
+    assert set(FitSettings.model_fields) - set(FitSettings.shown_fields()) == {"parameters"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "unused"),
+    [
+        ({}, []),
+        ({"steps": 100}, ["steps"]),
+        ({"preset": "paper", "steps": 100}, []),
+        (
+            {"preset": "paper", "blend_px": 8, "centre_kernels": False},
+            ["centre_kernels", "blend_px"],
+        ),
+        ({"weights": {"entropy": 1, "alpha": 1}}, ["weights.entropy"]),
+        ({"preset": "preview", "image_steps": 3}, ["image_steps"]),
+        ({"preset": "preview", "parameters": {"paper": {"first_rate": 0.1}}}, []),
+    ],
+)
+def test_settings_that_the_preset_does_not_use(changes: dict[str, Any], unused: list[str]) -> None:
+    assert unused_settings(FitSettings().changed(**changes)) == unused
+
+
+def test_every_setting_is_used_by_a_preset_and_every_used_one_exists() -> None:
+    weights = {f"weights.{name}" for name in Weights.model_fields}
+    used = frozenset[str]().union(*(preset.uses for preset in PRESETS.values()))
+    assert used == {*FitSettings.model_fields, *weights}
+
+
+def test_the_removed_seed_is_accepted_with_a_warning() -> None:
+    with pytest.warns(FutureWarning, match="the setting seed was removed and is ignored"):
+        assert FitSettings.from_yaml("seed: 1\nlayers: 5") == FitSettings(layers=5)
+    with pytest.warns(FutureWarning, match="seed was removed"):
+        assert FitSettings().changed(seed=3) == FitSettings()
+    assert FitSettings.of({"seed": 0}) == FitSettings(), "the default, which old files hold"

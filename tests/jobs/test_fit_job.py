@@ -93,7 +93,7 @@ def test_a_killed_fit_goes_on_with_the_same_result(start, until, pair, settings,
     assert isinstance(until(first)[-1], Failed)
     messages = until(start(FUNCTION, request))
     assert Note("Resuming the interrupted fit of synthetic.") in messages
-    assert "evidence" not in {m.stage for m in messages if isinstance(m, Progress)}
+    assert "cost volume" not in {m.stage for m in messages if isinstance(m, Progress)}
     record = messages[-1].result
     np.testing.assert_allclose(record.all_in_focus, expected.all_in_focus, atol=1e-6)
 
@@ -183,7 +183,7 @@ def test_a_fit_without_memory_ends_with_the_remedy(start, until):
     lens = synthetic_calibration(*(504, 672), *default_tiles(504, 672))
     capture = render_capture(synthetic_scene(504, 672))
     process = start(FUNCTION, FitRequest(capture, lens, FitSettings(threads=1)))
-    while not any(m.stage == "evidence" for m in until(process, Progress)):
+    while not any(m.stage == "cost volume" for m in until(process, Progress)):
         pass
     size = psutil.Process(process.pid).memory_info().vms
     resource.prlimit(process.pid, resource.RLIMIT_AS, (size, size))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,13 +61,22 @@ def add_fit_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def given_settings(arguments: argparse.Namespace) -> FitSettings:
-    """The settings that the arguments of :func:`add_fit_arguments` name."""
-    from napari_dpdeblur.fitting.settings import FitSettings
+    """The settings that the arguments of :func:`add_fit_arguments` name; notes on stderr."""
+    from napari_dpdeblur.fitting.settings import FitSettings, unused_settings
 
-    settings = FitSettings.read(arguments.settings) if arguments.settings else FitSettings()
-    return settings.changed(
-        preset=arguments.preset, device=arguments.device, layers=arguments.layers
-    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", FutureWarning)
+        settings = FitSettings.read(arguments.settings) if arguments.settings else FitSettings()
+        settings = settings.changed(
+            preset=arguments.preset, device=arguments.device, layers=arguments.layers
+        )
+    unused = [
+        f"setting {name} is not used by preset {settings.preset}"
+        for name in unused_settings(settings)
+    ]
+    for note in [*(str(warning.message) for warning in caught), *unused]:
+        print(f"note: {note}", file=sys.stderr)
+    return settings
 
 
 def add_crop_argument(parser: argparse.ArgumentParser, meaning: str) -> None:

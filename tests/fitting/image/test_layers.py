@@ -9,9 +9,9 @@ from napari_dpdeblur.cancellation import obeying
 from napari_dpdeblur.fitting.image import layers
 from napari_dpdeblur.fitting.image.layers import (
     alpha_of_transmittance,
+    inpaint,
     layer_shapes,
     layer_weights,
-    inpaint,
 )
 from napari_dpdeblur.optics import MultiplaneImage
 from napari_dpdeblur.optics.mpi import visibility

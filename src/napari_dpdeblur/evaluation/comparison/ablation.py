@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from napari_dpdeblur.evaluation.comparison.methods import NamedMethod, fit_method
 from napari_dpdeblur.evaluation.comparison.result_store import Row
+from napari_dpdeblur.fitting.settings import Weights
 
 if TYPE_CHECKING:
     from napari_dpdeblur.array_types import Crop
@@ -15,11 +16,7 @@ if TYPE_CHECKING:
 FULL = "all terms"
 NO_BIAS = "no bias correction"
 VARIANTS: dict[str, dict[str, Any]] = {
-    "no data": {"weights": {"data": 0}},
-    "no auxiliary": {"weights": {"auxiliary": 0}},
-    "no intensity": {"weights": {"intensity": 0}},
-    "no alpha": {"weights": {"alpha": 0}},
-    "no entropy": {"weights": {"entropy": 0}},
+    **{f"no {term}": {"weights": {term: 0}} for term in Weights.model_fields},
     NO_BIAS: {"bias_correction": False},
     FULL: {},  # last: the report opens with it
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import model_validator
+
 from napari_dpdeblur.settings_model import NO_UNIT, SettingsModel, setting
 
 SCALE = "defocus scale"
@@ -13,10 +15,10 @@ class SearchParameters(SettingsModel):
     """Range and resolution of the defocus search."""
 
     largest_scale: float = setting(
-        1.7, SCALE, "Largest scale tried; calibrations are made near the largest blur.", gt=0, le=4
+        1.7, SCALE, "Largest scale tried; the layers of the paper reach 1.6.", gt=0, le=4
     )
     smallest_scale: float = setting(
-        0.05, SCALE, "Smallest scale tried: less than a pixel of blur.", gt=0, le=4
+        0.05, SCALE, "Smallest scale tried: hardly any blur.", gt=0, le=4
     )
     scales: int = setting(
         34, "scales", "Scales tried; a parabola interpolates between them.", ge=3, le=1000
@@ -58,6 +60,12 @@ class SearchParameters(SettingsModel):
     front_limit: float = setting(
         0.03, SCALE, "Smallest scale of a layer: practically in focus.", gt=0, le=4
     )
+
+    @model_validator(mode="after")
+    def _falling(self) -> SearchParameters:
+        if self.smallest_scale >= self.largest_scale:
+            raise ValueError("smallest_scale must be smaller than largest_scale")
+        return self
 
 
 class CostVolumeParameters(SettingsModel):
@@ -134,7 +142,7 @@ class PropagationParameters(SettingsModel):
         0.08, SCALE, "Distance from the map at which an estimate counts as an outlier.", gt=0
     )
     rounds: int = setting(
-        5, "rounds", "Re-weighting rounds; the map hardly changes after them.", ge=1, le=1000
+        5, "rounds", "Re-weighting rounds: time against convergence.", ge=1, le=1000
     )
 
 

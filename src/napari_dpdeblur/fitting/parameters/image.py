@@ -94,7 +94,7 @@ class VariationParameters(SettingsModel):
     """Total-variation filter."""
 
     steps: int = setting(
-        30, "steps", "Steps of the dual projection; more change nothing visible.", ge=1, le=10_000
+        30, "steps", "Steps of the dual projection: time against convergence.", ge=1, le=10_000
     )
     step_size: float = setting(
         0.25, NO_UNIT, "Step of the dual projection; the largest that converges.", gt=0, le=0.25

@@ -14,7 +14,7 @@ class ProblemParameters(SettingsModel):
     min_contrast: float = setting(
         2e-3,
         "share of the mean",
-        "Standard deviation below which a capture counts as constant: noise alone has more.",
+        "Standard deviation below which a capture counts as constant: it has nothing to compare.",
         ge=0,
     )
     saturated_level: float = setting(
@@ -34,7 +34,7 @@ class ProblemParameters(SettingsModel):
     row_fit_steps: int = setting(
         6,
         "steps",
-        "Iterations that undo the bilinear interpolation of rows; more change nothing visible.",
+        "Iterations that undo the bilinear interpolation of rows; a few are enough.",
         ge=0,
         le=1000,
     )
