@@ -70,7 +70,13 @@ def _windows() -> TileWindows:
 
 def cutting_windows(make: Kernels) -> LinearOperator:
     windows = _windows()
-    return LinearOperator(windows.gather, windows.gather_adjoint, (2, 13, 17))
+
+    def add_up(tiles: Tensor) -> Tensor:
+        padded = windows.empty(tiles)
+        windows.cut_adjoint(tiles, padded)
+        return windows.fold(padded)
+
+    return LinearOperator(windows.gather, add_up, (2, 13, 17))
 
 
 def weighting_windows(make: Kernels) -> LinearOperator:

@@ -11,6 +11,7 @@ import numpy as np
 from napari_dpdeblur.calibration.solve.kernels import Solution
 from napari_dpdeblur.calibration.solve.radiometry import Screen
 from napari_dpdeblur.calibration.target.detect import Detection
+from napari_dpdeblur.optics.moments import first_moment
 
 GOOD, ACCEPTABLE, BAD = "good", "acceptable", "bad"
 GRADES = (GOOD, ACCEPTABLE, BAD)
@@ -166,9 +167,8 @@ def measure(
 
 def centroids_px(kernels: np.ndarray) -> np.ndarray:
     """Centroids (..., 2) as (x, y) of kernels (..., K, K), from their middle."""
-    offset = np.arange(kernels.shape[-1]) - kernels.shape[-1] // 2
-    x, y = (kernels.sum(-2) * offset).sum(-1), (kernels.sum(-1) * offset).sum(-1)
-    return np.asarray(np.stack([x, y], axis=-1) / kernels.sum((-2, -1))[..., None])
+    moments = np.stack([first_moment(kernels, axis) for axis in (-1, -2)], axis=-1)
+    return np.asarray(moments / kernels.sum((-2, -1))[..., None])
 
 
 def disparity_px(kernels: np.ndarray) -> np.ndarray:

@@ -31,6 +31,16 @@ COMMON_SETTINGS = frozenset(
 )
 
 
+class SettingNames(frozenset[str]):
+    """Names of settings, such as "weights.entropy" in a group; "weights.*" matches all of it."""
+
+    def __contains__(self, name: object) -> bool:
+        if super().__contains__(name):
+            return True
+        group, dot, _ = str(name).rpartition(".")
+        return bool(dot) and super().__contains__(f"{group}.*")
+
+
 @dataclass(frozen=True)
 class MemoryModel:
     """Arrays of the size of one view that a fit holds at once.
@@ -59,8 +69,7 @@ class PresetRecord:
     """One preset: its solver, its stages, its needs, and which settings it uses.
 
     ``solver`` is "module:function", a generator of events that follows the defocus search.
-    ``stages`` are their shares of the run time, in order, the search included. ``uses`` are the
-    names of settings, with a dot for those within a group, such as "weights.entropy".
+    ``stages`` are their shares of the run time, in order, the search included.
     """
 
     name: Preset
@@ -69,7 +78,7 @@ class PresetRecord:
     stages: Mapping[str, float]
     memory: MemoryModel
     time: TimeModel
-    uses: frozenset[str]
+    uses: SettingNames
     centres_kernels: bool = True
     sharpens_kernels: bool = True
     keeps_interpolated_rows: bool = False
@@ -91,8 +100,10 @@ STANDARD = PresetRecord(
     },
     memory=MemoryModel(planes=36, layer_planes=2, renderer_planes=3, bands=True),
     time=TimeModel(fixed_s=9.0, layer_s=1.0),
-    uses=COMMON_SETTINGS
-    | {"weights.data", "centre_kernels", "blend_px", "image_rounds", "image_steps"},
+    uses=SettingNames(
+        COMMON_SETTINGS
+        | {"weights.data", "centre_kernels", "blend_px", "image_rounds", "image_steps"}
+    ),
 )
 
 PREVIEW = PresetRecord(
@@ -102,7 +113,7 @@ PREVIEW = PresetRecord(
     stages={"cost volume": 45.0, "defocus map": 25.0, "image": 30.0},
     memory=MemoryModel(planes=20, layer_planes=3, renderer_planes=0),
     time=TimeModel(fixed_s=5.0, layer_s=0.1),
-    uses=COMMON_SETTINGS | {"centre_kernels"},
+    uses=SettingNames(COMMON_SETTINGS | {"centre_kernels"}),
 )
 
 # Works as published: with interpolated rows, and with the kernels as they were calibrated.
@@ -113,7 +124,7 @@ PAPER = PresetRecord(
     stages={"cost volume": 0.5, "defocus map": 0.5, "optimise": 99.0},
     memory=MemoryModel(planes=40, layer_planes=0, renderer_planes=16),
     time=TimeModel(fixed_s=2000.0, layer_s=4200.0),
-    uses=COMMON_SETTINGS | {"weights.data", "weights.entropy", "steps"},
+    uses=SettingNames(COMMON_SETTINGS | {"weights.*", "steps"}),
     centres_kernels=False,
     sharpens_kernels=False,
     keeps_interpolated_rows=True,

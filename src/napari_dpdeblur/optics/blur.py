@@ -20,10 +20,6 @@ from napari_dpdeblur.optics.tiles import BlendedAxis, TileLayout, TileWindows
 GROUP_VALUES = {"cpu": 2**20, "other": 2**27}
 
 
-def _nothing() -> None:
-    """The default for ``check``."""
-
-
 class TiledBlur:
     """Blur layers with a different kernel in each tile of the image, for both views at once.
 
@@ -31,8 +27,6 @@ class TiledBlur:
     and the results are selected by the *output* pixel's tile (``blend_px=0``, as published) or
     blended linearly across a band of ``blend_px`` around the tile borders, which removes the
     seams. A linear operator with :meth:`adjoint`; differentiable.
-
-    ``check`` is called after each group of tiles, so that a long blur can be interrupted.
     """
 
     def __init__(

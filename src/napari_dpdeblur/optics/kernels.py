@@ -12,6 +12,7 @@ from torch import Tensor
 
 from napari_dpdeblur.optics.kernel_check import check_kernels
 from napari_dpdeblur.optics.memory import concatenated
+from napari_dpdeblur.optics.moments import first_moment
 from napari_dpdeblur.optics.parameters import OpticsParameters
 
 DEFAULTS = OpticsParameters()
@@ -64,7 +65,7 @@ class KernelGrid:
         kernels = self.kernels
         freq_y = torch.fft.fftfreq(height, device=kernels.device, dtype=kernels.dtype)[:, None]
         freq_x = torch.fft.rfftfreq(width, device=kernels.device, dtype=kernels.dtype)
-        offset_y, offset_x = (self._centroids(across).mean(1)[:, None, None] for across in (-1, -2))
+        offset_y, offset_x = (self._centroids(axis).mean(1)[:, None, None] for axis in (-2, -1))
         turn = 2 * math.pi * (freq_y * offset_y + freq_x * offset_x)
         phase = torch.polar(torch.ones_like(turn), turn)[:, None]
         shifted = torch.fft.irfft2(torch.fft.rfft2(kernels) * phase, s=(height, width))
@@ -101,7 +102,7 @@ class KernelGrid:
 
     def disparity_px(self) -> Tensor:
         """Centroid of the left minus centroid of the right kernel along x, per tile: (P,)."""
-        centroid = self._centroids(-2)
+        centroid = self._centroids(-1)
         return centroid[:, 0] - centroid[:, 1]
 
     def rms_radius_px(self) -> float:
@@ -128,10 +129,11 @@ class KernelGrid:
 
         return concatenated(len(self.kernels), transformed)
 
-    def _centroids(self, across: int) -> Tensor:
-        """Centroid along the axis that is left when ``across`` is summed out: (P, V)."""
-        profile = self.kernels.sum(dim=across)
-        return (profile * self._offsets(profile.shape[-1])).sum(-1) / profile.sum(-1)
+    def _centroids(self, axis: int) -> Tensor:
+        """Centroids along y (-2) or x (-1): (P, V)."""
+        mass = self.kernels.sum(-2 if axis == -1 else -1).sum(-1)
+        centroids: Tensor = first_moment(self.kernels, axis) / mass
+        return centroids
 
     def _offsets(self, size: int) -> Tensor:
         kernels = self.kernels

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 
 import torch
 from torch import Tensor
+
+from napari_dpdeblur.optics.tile_axis import TileAxis
 
 
 @dataclass(frozen=True)
@@ -84,16 +85,10 @@ class BlendedAxis:
 
     @classmethod
     def of(cls, edges: Sequence[int], blend_px: int, like: Tensor) -> BlendedAxis:
-        """Windows of the tiles between ``edges``, widened by half the blending band."""
-        widths = [stop - start for start, stop in pairwise(edges)]
-        margin = min(blend_px, min(widths)) // 2
-        window = max(widths) + 2 * margin
-        starts = tuple(edge - margin for edge in edges[:-1])
-        ramps = [
-            _tile_weight(edges, tile, margin, start, window) for tile, start in enumerate(starts)
-        ]
-        weights = torch.tensor(ramps, device=like.device, dtype=like.dtype)
-        return cls(edges[-1], starts, window, weights)
+        """Windows of the tiles between ``edges``, with the device and precision of ``like``."""
+        axis = TileAxis.of(edges, blend_px)
+        weights = torch.tensor(axis.weights, device=like.device, dtype=like.dtype)
+        return cls(axis.length, axis.starts, axis.window, weights)
 
     def padding(self, margin: int, fft: int) -> tuple[int, int]:
         """Pixels to add before and after, so that every FFT window lies inside."""
@@ -106,28 +101,6 @@ class BlendedAxis:
         start = self.starts[tile]
         low, high = max(start, 0), min(start + self.window, self.length)
         return slice(low, high), slice(low - start, high - start)
-
-
-def _tile_weight(
-    edges: Sequence[int], tile: int, margin: int, start: int, window: int
-) -> list[float]:
-    """Weight of a tile along one axis: 1 inside, linear across a band around inner edges."""
-    low, high = edges[tile], edges[tile + 1]
-    first, last = tile == 0, tile == len(edges) - 2
-
-    def ramp(distance: float) -> float:
-        if margin == 0:
-            return float(distance > 0)
-        return min(max(0.5 + distance / (2 * margin), 0.0), 1.0)
-
-    def weight(pixel: int) -> float:
-        if not 0 <= pixel < edges[-1]:
-            return 0.0
-        entering = 1.0 if first else ramp(pixel + 0.5 - low)
-        leaving = 1.0 if last else ramp(high - pixel - 0.5)
-        return min(entering, leaving)
-
-    return [weight(start + i) for i in range(window)]
 
 
 class TileWindows:
@@ -168,12 +141,6 @@ class TileWindows:
     def gather(self, image: Tensor) -> Tensor:
         """Cut the edge-replicated image (C, H, W) into FFT windows (P, C, n, m)."""
         return self.cut(self.pad(image))
-
-    def gather_adjoint(self, windows: Tensor) -> Tensor:
-        """Add windows (P, C, n, m) up and fold the replicated border back: (C, H, W)."""
-        padded = self.empty(windows)
-        self.cut_adjoint(windows, padded)
-        return self.fold(padded)
 
     def pad(self, image: Tensor) -> Tensor:
         """Replicate the edges of an image (C, H, W) so that all windows lie inside."""

@@ -5,12 +5,11 @@ Gives what `optics.TiledBlur` gives, without its gradients and its speed on larg
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import cv2
 import numpy as np
 
 from napari_dpdeblur.datasets.synthetic.scene import SyntheticScene
+from napari_dpdeblur.optics.tile_axis import TileAxis
 
 BLEND_PX = 32
 
@@ -55,14 +54,7 @@ def _blurred(picture: np.ndarray, kernels: np.ndarray, rows: int, cols: int) -> 
 def _weights(length: int, tiles: int) -> np.ndarray:
     """Weight of each tile along an axis: (tiles, length), 1 inside, a ramp around inner edges."""
     edges = [round(length * i / tiles) for i in range(tiles + 1)]
-    margin = min(BLEND_PX, min(stop - start for start, stop in pairwise(edges))) // 2
-    centre = np.arange(length) + 0.5
-    weights = np.ones((tiles, length))
-    for tile in range(tiles - 1):
-        past = np.clip(0.5 + (centre - edges[tile + 1]) / (2 * margin), 0.0, 1.0)
-        weights[tile] *= 1 - past
-        weights[tile + 1] *= past
-    return weights.astype(np.float32)
+    return TileAxis.of(edges, BLEND_PX).full_weights().astype(np.float32)
 
 
 def _scaled(kernels: np.ndarray, scale: float) -> np.ndarray:

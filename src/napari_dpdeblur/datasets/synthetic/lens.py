@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 
 from napari_dpdeblur.errors import CaptureError
+from napari_dpdeblur.optics.moments import first_moment
 
 DISPARITY_PX = -5.3
 KERNEL_PX = 41
@@ -121,6 +122,5 @@ def _soft_step(distance: np.ndarray, softness: float) -> np.ndarray:
 
 
 def _mean_disparity(kernels: np.ndarray) -> float:
-    offsets = np.arange(kernels.shape[-1]) - kernels.shape[-1] // 2
-    centroids = (kernels.sum(axis=-2) * offsets).sum(axis=-1)
+    centroids = first_moment(kernels, -1)
     return float((centroids[:, 0] - centroids[:, 1]).mean())

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 from scipy import fft
 
 from napari_dpdeblur.array_types import FloatArray
+from napari_dpdeblur.optics.tile_axis import TileAxis
 from napari_dpdeblur.results.refocus.aperture import Aperture
 
 # With one kernel for the whole picture, tiles are only there to leave out what cannot be seen.
@@ -35,16 +35,10 @@ class Axis:
     @classmethod
     def of(cls, edges: Sequence[int], blend_px: int) -> Axis:
         """Tiles between ``edges``, with linear ramps of ``blend_px`` across the inner ones."""
-        widths = np.diff(edges)
-        band = min(blend_px, int(widths.min())) // 2
-        length = int(widths.max()) + 2 * band
-        starts = np.array(edges[:-1]) - band
-        ramps = [
-            _ramp(start, length, low, high, edges[-1], band)
-            for start, (low, high) in zip(starts, pairwise(edges), strict=True)
-        ]
-        overshoot_px = max(band, int(starts[-1]) + length - edges[-1])
-        return cls(starts, length, np.stack(ramps), overshoot_px)
+        axis = TileAxis.of(edges, blend_px)
+        starts, weights = np.array(axis.starts), axis.weights.astype(np.float32)
+        overshoot_px = max(-axis.starts[0], axis.starts[-1] + axis.window - axis.length)
+        return cls(starts, axis.window, weights, overshoot_px)
 
 
 @dataclass(frozen=True)
@@ -168,16 +162,3 @@ def _spectrum(planes: FloatArray, fft_px: tuple[int, int]) -> npt.NDArray[np.com
 def _free_edges(side: int) -> tuple[int, ...]:
     parts = -(-side // FREE_TILE_PX)
     return tuple(round(side * part / parts) for part in range(parts + 1))
-
-
-def _ramp(start: int, length: int, low: int, high: int, side: int, band: int) -> FloatArray:
-    """Weight of a tile from ``low`` to ``high``; 0 outside of the picture."""
-    centre = np.arange(start, start + length) + 0.5
-    entering = np.full(length, 1.0 if low == 0 else 0.5)
-    leaving = np.full(length, 1.0 if high == side else 0.5)
-    if low > 0:
-        entering = np.clip(0.5 + (centre - low) / (2 * band), 0, 1) if band else centre > low
-    if high < side:
-        leaving = np.clip(0.5 + (high - centre) / (2 * band), 0, 1) if band else centre < high
-    inside = (centre > 0) & (centre < side)
-    return np.asarray(np.minimum(entering, leaving) * inside, np.float32)
