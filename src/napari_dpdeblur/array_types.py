@@ -1,4 +1,4 @@
-"""Types of arrays and boxes that all rooms share."""
+"""Shared types of arrays and crops."""
 
 from __future__ import annotations
 

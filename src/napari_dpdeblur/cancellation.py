@@ -1,6 +1,6 @@
 """Pause or cancel a long computation from outside, without passing a handle through every call.
 
-Whoever runs a computation drives it with :func:`controlled`; numeric code only calls
+The caller of a computation wraps it in :func:`controlled`; numeric code only calls
 :func:`check_cancelled` between its steps.
 """
 
@@ -100,7 +100,7 @@ def controlled(
 
 @contextmanager
 def obeying(control: Control) -> Iterator[None]:
-    """Make a control the one that :func:`check_cancelled` asks."""
+    """Make a control the one that :func:`check_cancelled` obeys."""
     token = _current.set(control)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Long computations are generators that yield after every step and return their result."""
+"""Helpers for long computations: generators that yield steps and return a result."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ Other = TypeVar("Other")
 Result = TypeVar("Result")
 
 
-class _Kept(Generic[Step, Result]):
-    """A computation to loop over, whose ``result`` is there after the loop."""
+class _WithResult(Generic[Step, Result]):
+    """Iterates over a computation; ``result`` is set at its end."""
 
     result: Result
 
@@ -25,8 +25,8 @@ class _Kept(Generic[Step, Result]):
 def finish(
     steps: Generator[Step, None, Result], on_step: Callable[[Step], object] = lambda step: None
 ) -> Result:
-    """Run a computation to its end; ``on_step`` is called with everything that it yields."""
-    kept = _Kept(steps)
+    """Run a computation to its end, calling ``on_step`` with each step; return its result."""
+    kept = _WithResult(steps)
     for step in kept:
         on_step(step)
     return kept.result
@@ -35,15 +35,15 @@ def finish(
 def translated(
     steps: Generator[Step, None, Result], translate: Callable[[Step], Other]
 ) -> Generator[Other, None, Result]:
-    """The same computation, whose steps are told in other words."""
+    """The same computation with each step translated."""
     return (yield from expanded(steps, lambda step: (translate(step),)))
 
 
 def expanded(
     steps: Generator[Step, None, Result], expand: Callable[[Step], Iterable[Other]]
 ) -> Generator[Other, None, Result]:
-    """The same computation, each of whose steps becomes any number of others."""
-    kept = _Kept(steps)
+    """The same computation with each step expanded to any number of others."""
+    kept = _WithResult(steps)
     for step in kept:
         yield from expand(step)
     return kept.result

@@ -1,4 +1,4 @@
-"""How far a computation is, and how long the rest will take."""
+"""Progress and remaining time of a computation in stages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MIN_FRACTION = 0.005  # less progress than this gives no useful estimate of the 
 
 
 class RemainingTime:
-    """Estimates the remaining time from the fraction that is done.
+    """Estimator of the remaining time from the finished fraction.
 
     Speed is measured from the first step on: neither start-up nor work that was restored from a
     checkpoint counts. ``min_s`` is the shortest measurement to base an estimate on.
@@ -35,7 +35,7 @@ class RemainingTime:
 
 @dataclass(frozen=True)
 class StageProgress:
-    """A step within a stage, and what it means for the whole computation."""
+    """Progress within a stage and of the whole computation."""
 
     stage: str
     step: int
@@ -46,7 +46,7 @@ class StageProgress:
 
 
 class StageClock:
-    """Turns steps of stages into progress; time spent paused does not count.
+    """Converts steps of stages to progress; time spent paused does not count.
 
     ``shares`` are the relative durations of the stages, in their order.
     """

@@ -1,4 +1,4 @@
-"""A progress bar in the terminal."""
+"""Progress bar for the terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def progress_bar(
 ) -> Iterator[Callable[[StageProgress], None]]:
     """Show a bar with stage, elapsed and remaining time; yields the function to update it.
 
-    ``note`` stands behind the bar; ``is_quiet`` shows nothing.
+    ``note`` is shown after the bar; ``is_quiet`` shows nothing.
     """
     if is_quiet:
         yield lambda progress: None

@@ -109,7 +109,7 @@ def test_an_existing_run_is_not_replaced(simulated: Path, tmp_path: Path, failur
         ("weights: {data: .nan}", "weights.data = nan cannot be used"),
         ("{front_scale: 1.2, back_scale: 0.3}", "front scale (1.2) must be smaller than the back"),
         ("layer: 5", "There is no setting named layer; known settings are preset, layers,"),
-        ("- layers", "The settings are not a list of names"),
+        ("- layers", "The settings are not a mapping"),
         ("a: [", "The settings are not plain YAML"),
     ],
 )

@@ -409,7 +409,7 @@ def test_swapped_views(known: Any, preset: str) -> None:
     capture = changed(known.capture, known.capture.raw[::-1].copy())
     message = refusal(capture, known.calibration, settings_of(preset))
     assert message.startswith("The left and right view of synthetic look swapped:")
-    assert message.endswith("exchange the two files.")
+    assert message.endswith("swap the two files.")
 
 
 def test_a_calibration_of_another_size(tiny: Any) -> None:

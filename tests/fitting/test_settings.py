@@ -91,7 +91,7 @@ def test_text_that_is_not_yaml(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["- layers", "12", "just words"])
 def test_yaml_that_is_not_a_list_of_names(text: str) -> None:
-    with pytest.raises(SettingsError, match="not a list of names"):
+    with pytest.raises(SettingsError, match="not a mapping"):
         FitSettings.from_yaml(text)
 
 

@@ -1,7 +1,7 @@
 """The fit: from a capture and a calibration to a multiplane image.
 
 Names are imported on first use, so that settings can be read without loading torch; the stub file
-beside this one says where they are.
+lists them.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Checkpoint: the state of a running fit on disk, so that it can go on after an interruption."""
+"""Checkpoint: the state of a running fit on disk, to resume it after an interruption."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from napari_dpdeblur.files.plain import parse_json
 FORMAT = "napari-dpdeblur checkpoint 3"
 HEADER_NAME = "header.json"
 TENSOR = "tensor_"
-# Saving may take this part of the time since the fit began, and so much at the beginning.
+# Largest share of the run time that saving may take, plus an allowance at the start.
 MAX_SHARE = 0.03
 FREE_S = 0.3
 
 
 @dataclass(frozen=True)
 class FitState:
-    """What has been computed so far: named tensors, finished steps of stages, loss history."""
+    """State of a fit: named tensors, finished steps of each stage, loss history."""
 
     tensors: dict[str, Tensor] = field(default_factory=dict)
     steps: dict[str, int] = field(default_factory=dict)
@@ -36,11 +36,11 @@ class FitState:
 
 
 class Checkpoint:
-    """One file that always holds the newest complete state of one fit.
+    """A file with the latest complete state of one fit.
 
-    ``resume`` says whether a state that is already there may be used; it is refused unless it
-    comes from the same capture, calibration and settings. A state that would cost more than
-    ``MAX_SHARE`` of the run time to save is skipped; the next one may be saved.
+    With ``resume``, an existing state is used; it is refused unless it comes from the same
+    capture, calibration and settings. A state whose saving would take more than ``MAX_SHARE`` of
+    the run time is skipped.
     """
 
     def __init__(self, path: Path, resume: bool = False) -> None:
@@ -69,7 +69,7 @@ class Checkpoint:
         return state
 
     def save(self, signature: str, state: FitState) -> None:
-        """Replace the file by a newer state, whole or not at all, unless that costs too much."""
+        """Replace the file atomically by a newer state, unless that takes too long."""
         before = time.monotonic()
         if self.spent_s > FREE_S + MAX_SHARE * (before - self._start):
             return
@@ -92,7 +92,7 @@ class Checkpoint:
         self.spent_s += time.monotonic() - before
 
     def remove(self) -> None:
-        """Delete the file after the fit has ended well."""
+        """Delete the file after a successful fit."""
         self.path.unlink(missing_ok=True)
         leftovers.clear(self.path)
 
@@ -104,7 +104,7 @@ def _array(tensor: Tensor) -> np.ndarray:
 def _read(
     archive: zipfile.ZipFile, size_bytes: int, device: torch.device
 ) -> tuple[tuple[str, str], FitState]:
-    """Format, signature and state; anything that no fit wrote is one of many exceptions."""
+    """Format, signature and state; a damaged file raises one of many exceptions."""
     header = parse_json(archive.read(HEADER_NAME))
     names = [name.removesuffix(".npy") for name in archive.namelist() if name.startswith(TENSOR)]
     tensors = {

@@ -1,4 +1,4 @@
-"""FitContext: what all stages of one fit share."""
+"""FitContext: input, problem and state that all stages of a fit share."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class FitContext:
         )
 
     def save(self, stage: str, steps: int, **tensors: Tensor) -> None:
-        """Keep tensors as the state after so many steps of a stage."""
+        """Save tensors as the state after a number of steps of a stage."""
         self.state = replace(
             self.state,
             tensors={**self.state.tensors, **tensors},
@@ -69,7 +69,7 @@ class FitContext:
             self.checkpoint.save(self.signature, self.state)
 
     def done(self, stage: str) -> int:
-        """How many steps of a stage the state already holds."""
+        """Finished steps of a stage."""
         return self.state.steps.get(stage, 0)
 
 

@@ -1,4 +1,4 @@
-"""Where to compute."""
+"""Compute devices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from napari_dpdeblur.errors import SettingsError
 
 
 def available_devices() -> dict[str, str]:
-    """Devices that work here, by the name that settings use, with a name for people."""
+    """Available devices: their names in the settings, and names to display."""
     devices = {"cpu": "CPU"}
     if torch.cuda.is_available():
         devices["cuda"] = torch.cuda.get_device_name()
@@ -26,13 +26,13 @@ def resolve_device(name: str) -> torch.device:
         name = next((d for d in ("cuda", "mps") if d in devices), "cpu")
     if name not in devices:
         raise SettingsError(
-            f"The device {name} is not available here; choose one of {', '.join(devices)} or auto."
+            f"The device {name} is not available; choose one of {', '.join(devices)} or auto."
         )
     return torch.device(name)
 
 
 def release_memory(device: torch.device) -> None:
-    """Give back what a run held on an accelerator."""
+    """Release cached memory of an accelerator."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()

@@ -1,6 +1,6 @@
 """fit(): from a capture and a calibration to a Result, with a progress bar.
 
-Loads torch when it is called, not when it is imported.
+Imports torch only when it is called.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def fit(
     """Recover the all-in-focus image, the defocus map and the layers of a capture.
 
     ``changes`` are settings by name, such as ``preset="preview"`` or ``layers=8``; they replace
-    those of ``settings``. ``progress`` is a bar, nothing (False), or a function that is called
-    with each event. ``crop`` is (top, left, height, width) in the calibrated field. ``control``
-    pauses or cancels from another thread. ``checkpoint`` is a file that keeps the state: the same
-    call after an interruption resumes from it, and the file is removed at the end.
+    those of ``settings``. ``progress`` shows a bar (True), nothing (False), or is a function that
+    is called with each event. ``crop`` is (top, left, height, width) in the calibrated field.
+    ``control`` pauses or cancels from another thread. ``checkpoint`` is a file for the state: the
+    same call after an interruption resumes from it, and the file is removed at the end.
     """
     from napari_dpdeblur.fitting.checkpoint import Checkpoint
     from napari_dpdeblur.fitting.resources import memory_of

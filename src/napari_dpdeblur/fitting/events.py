@@ -13,7 +13,7 @@ class FitEvent(StageProgress):
     """One step of a fit.
 
     Previews are downsampled copies on the CPU, in the capture's unit and in defocus scales, or
-    None where there is nothing new to see.
+    None if they have not changed.
     """
 
     losses: dict[str, float] = field(default_factory=dict)

@@ -29,7 +29,7 @@ class FitProblem:
     """The views to explain and the lens that they were taken with.
 
     ``views`` (2, C, h, w) are linear with a mean of 0.5, on pixels of ``pixel_pitch`` (rows,
-    cols) calibrated pixels: rows that were only interpolated are not computed with.
+    cols) calibrated pixels: interpolated rows are left out.
     ``kernels`` are at scale 1 in calibrated pixels, ``layout`` divides the grid of the views,
     ``shape`` is the size of the result in calibrated pixels, ``intensity_scale`` is what the
     capture's unit was multiplied by. ``calibrated`` are the kernels before the blur added by the
@@ -85,7 +85,7 @@ def resample(images: Tensor, shape: tuple[int, int]) -> Tensor:
 
 
 def area_resample(images: Tensor, shape: tuple[int, int]) -> Tensor:
-    """Means over the areas of the new pixels, of images (..., h, w) with more of them."""
+    """Reduce images (..., h, w) to a smaller shape by area averaging."""
     flat = images.reshape(1, -1, *images.shape[-2:])
     return adaptive_avg_pool2d(flat, shape).reshape(*images.shape[:-2], *shape)
 
@@ -174,14 +174,14 @@ def _check_views(views: Tensor, capture: DualPixelCapture, parameters: ProblemPa
     if min(height, width) < smallest:
         raise FitError(
             f"{name} has {height} x {width} px to fit; at least {smallest} px are needed in "
-            "each direction, so take a larger crop."
+            "each direction; use a larger crop."
         )
     for side, view in zip(("left", "right"), views, strict=True):
         if float(view.max()) <= 0:
             raise FitError(
-                f"The {side} view of {name} is all black; check the file and its black level."
+                f"The {side} view of {name} is black; check the file and its black level."
             )
-    # Of the poorer view: the correction for vignetting gives the right one a slope in any case.
+    # Of the view with less contrast: vignetting correction gives the right one a slope anyway.
     contrast = float(views.std(dim=(-2, -1)).amax(-1).amin() / views.mean())
     if contrast < parameters.min_contrast:
         raise FitError(f"{name} is a constant image; a fit needs texture.")
@@ -189,6 +189,6 @@ def _check_views(views: Tensor, capture: DualPixelCapture, parameters: ProblemPa
     saturated = float((views >= full).float().mean())
     if saturated > parameters.max_saturated:
         raise FitError(
-            f"{name} is overexposed: {saturated:.0%} of its pixels are saturated; take the "
-            "capture with a shorter exposure."
+            f"{name} is overexposed: {saturated:.0%} of its pixels are saturated; use a "
+            "shorter exposure."
         )

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 PROGRAM_BYTES = 500_000_000  # Python, torch, NumPy, OpenCV
 MARGIN = 1.1
-SPARE_SHARE = 0.9  # of the available memory that a fit may plan with
+SPARE_SHARE = 0.9  # of the available memory that a fit may use
 FLOAT_BYTES = 4
 BAND_PIXELS = 2_600_000  # of a band and its overlap with others
 START_S = 3.0
-THREAD_GAIN = 0.8  # of what another thread could bring
+THREAD_GAIN = 0.8  # speed-up of each further thread
 
 
 def estimate_memory(
@@ -33,10 +33,10 @@ def estimate_memory(
     preset: Preset = "standard",
     row_upsampling: int = 1,
 ) -> int:
-    """Largest memory in bytes that a process needs to fit height x width px and save the result.
+    """Peak memory in bytes of a fit of height x width px, saving included.
 
     ``height`` and ``width`` are of the calibrated field or the crop, in square pixels;
-    ``row_upsampling`` as in the capture: interpolated rows are not computed with.
+    ``row_upsampling`` as in the capture: interpolated rows are left out.
     """
     computed, memory = _computed_rows(preset, row_upsampling), PRESETS[preset].memory
     pixels = height * width / computed
@@ -64,12 +64,12 @@ def estimate_time_s(
 
 
 def _computed_rows(preset: Preset, row_upsampling: int) -> int:
-    """Rows of the result for each row that the fit computes with."""
+    """Rows of the result for each row of the fit."""
     return 1 if PRESETS[preset].keeps_interpolated_rows else row_upsampling
 
 
 def usable_threads() -> int:
-    """Threads that torch will take: OMP_NUM_THREADS, else the cores that this process may use."""
+    """Threads that torch will use: OMP_NUM_THREADS, else the cores available to this process."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
@@ -88,7 +88,7 @@ def available_memory() -> int:
 
 
 def require_memory(need_bytes: int, name: str) -> None:
-    """FitError with the figures and the remedy when a fit of ``name`` would not have enough."""
+    """Raise FitError, with figures and remedy, if there is not enough memory for a fit."""
     free = available_memory()
     if need_bytes > SPARE_SHARE * free:
         raise FitError(
@@ -103,7 +103,7 @@ def memory_of(
     settings: FitSettings,
     crop: tuple[int, int, int, int] | None = None,
 ) -> int:
-    """:func:`estimate_memory` of a fit that is about to begin."""
+    """:func:`estimate_memory` of a fit that is about to start."""
     height, width = crop[2:] if crop else (calibration.field.height, calibration.field.width)
     rows = capture.row_upsampling * max(round(capture.pixel_aspect), 1)
     channels = capture.shape[1]

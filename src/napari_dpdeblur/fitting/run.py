@@ -1,4 +1,4 @@
-"""fit_events(): a capture and a calibration in, events on the way, a Result at the end."""
+"""fit_events(): generator that fits a capture, yields events and returns a Result."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class FitSettings(SettingsModel):
     )
     weights: Weights = setting(Weights(), NO_UNIT, "Weights of the objective.")
     bias_correction: bool = setting(
-        True, NO_UNIT, "Correct for what noise does to the error at each defocus scale (Eq. 5)."
+        True, NO_UNIT, "Correct the bias that noise causes at each defocus scale (Eq. 5)."
     )
     centre_kernels: bool = setting(
         True,
@@ -86,10 +86,10 @@ class FitSettings(SettingsModel):
         le=1,
     )
     device: Literal["auto", "cpu", "cuda", "mps"] = setting(
-        "auto", NO_UNIT, "Where to compute; auto takes an accelerator where there is one."
+        "auto", NO_UNIT, "Compute device; auto prefers an accelerator."
     )
     threads: int | None = setting(
-        None, "threads", "CPU threads; all that torch would take when not given.", ge=1, le=1024
+        None, "threads", "CPU threads; torch's default when not given.", ge=1, le=1024
     )
     parameters: Parameters = setting(
         Parameters(), NO_UNIT, "Tuned numbers of the stages, for experts.", is_expert=True
@@ -147,7 +147,7 @@ class FitSettings(SettingsModel):
         if values is None:
             values = {}
         if not isinstance(values, dict):
-            raise SettingsError("The settings are not a list of names; write `name: value` lines.")
+            raise SettingsError("The settings are not a mapping; write `name: value` lines.")
         return cls.of({str(name): value for name, value in values.items()})
 
     @classmethod

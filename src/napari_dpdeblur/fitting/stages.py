@@ -97,7 +97,7 @@ def layer_scales(context: FitContext, search: DefocusSearch) -> Tensor:
     if front >= back:
         raise FitError(
             f"The front scale {front:.3g} is not smaller than the back scale {back:.3g} that was "
-            "found; give both."
+            "found; set both."
         )
     views = context.problem.views
     return torch.linspace(

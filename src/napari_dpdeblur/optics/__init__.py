@@ -1,7 +1,7 @@
-"""What a dual-pixel lens does to light: kernels, blur, the multiplane image, noise.
+"""Model of a dual-pixel lens: kernels, blur, the multiplane image, noise.
 
-Pure torch: knows nothing of files, napari or Qt. Names are imported on first use, so that kernels
-can be checked without loading torch; the stub file beside this one says where they are.
+Independent of files, napari and Qt. Names are imported on first use, so that kernels
+can be checked without loading torch; the stub file lists them.
 """
 
 import lazy_loader

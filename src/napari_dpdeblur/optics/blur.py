@@ -16,7 +16,7 @@ from napari_dpdeblur.optics.memory import in_groups
 from napari_dpdeblur.optics.tiles import BlendedAxis, TileLayout, TileWindows
 
 # How many values the FFT windows of one group of tiles may have. On a CPU they should stay in the
-# cache, which is two to three times faster than all tiles at once; other devices want much work.
+# cache, which is two to three times faster than all tiles at once; others need large batches.
 GROUP_VALUES = {"cpu": 2**20, "other": 2**27}
 
 
@@ -55,7 +55,7 @@ class TiledBlur:
         return len(self._layers)
 
     def __getitem__(self, layers: slice) -> TiledBlur:
-        """The blur of a run of layers; shares all memory with this one."""
+        """The blur of a range of layers, sharing memory with this one."""
         return self._with_layers(self._layers[layers])
 
     def restricted(self, active: Tensor) -> TiledBlur:
@@ -154,7 +154,7 @@ class _LayerBlur:
         return _LayerBlur(self.spectrum[tiles.start : tiles.stop], self.windows.restricted(tiles))
 
     def _group_size(self, layer: Tensor) -> int:
-        """How many tiles to take at once, so that their windows of a layer are not large."""
+        """Number of tiles to process at once, limited by the size of their windows."""
         height, width = self.windows.fft_px
         window = height * width * layer.shape[0] * self.spectrum.shape[1]
         return max(GROUP_VALUES["cpu" if layer.device.type == "cpu" else "other"] // window, 1)

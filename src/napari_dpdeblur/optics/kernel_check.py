@@ -1,4 +1,4 @@
-"""Is an array a usable grid of blur kernels? NumPy alone: calibrations are read without torch."""
+"""Validation of kernel arrays, in NumPy: calibrations are read without torch."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from napari_dpdeblur.optics.moments import first_moment
 from napari_dpdeblur.optics.parameters import OpticsParameters
 
 DEFAULTS = OpticsParameters()
-NO_VARIANCE_PX2 = 1e-3  # a blur as narrow as this changes no pixel
+NO_VARIANCE_PX2 = 1e-3  # a blur narrower than this changes nothing
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class KernelGrid:
     def centred(self) -> KernelGrid:
         """The same kernels with the mean of the left and right centroid at the centre, per tile.
 
-        A common offset of both views cannot be told from a shift of the scene. A calibration
-        leaves one (its target's position is known to a pixel or so), different in each tile, and
-        a defocus scale multiplies it, which would warp the recovered image by depth.
+        A common offset of both views cannot be distinguished from a shift of the scene. A
+        calibration leaves one (its target's position is known to a pixel or so), different in each
+        tile, and a defocus scale multiplies it, which would warp the recovered image by depth.
         """
         height, width = self.size_px
         kernels = self.kernels

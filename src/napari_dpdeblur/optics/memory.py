@@ -1,4 +1,4 @@
-"""Running out of memory: how it looks on different devices, and how to go on with less."""
+"""Out-of-memory errors of all devices, and computing in smaller groups after them."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def _library(values: Any) -> Any:
-    """NumPy or torch, whichever the array comes from: what is used here has one name in both."""
+    """The library of an array, NumPy or torch: both have the functions used here."""
     return np if isinstance(values, np.ndarray) else sys.modules["torch"]
 
 
 def visibility(alpha: Any) -> Any:
-    """How much of each layer is not covered by the layers before it: prod_{j>i} (1 - alpha_j).
+    """Share of each layer that the layers in front leave visible: prod_{j>i} (1 - alpha_j).
 
     Layers run back to front along dimension 0.
     """
@@ -50,7 +50,7 @@ class MultiplaneImage:
     defocus_scales: Any
 
     def visibility(self) -> Any:
-        """Share of each layer that the layers before it leave free: (L, 1, H, W)."""
+        """Share of each layer that the layers in front leave visible: (L, 1, H, W)."""
         return visibility(self.alpha)
 
     def transmittance(self) -> Any:

@@ -14,7 +14,7 @@ from napari_dpdeblur.optics.tile_axis import TileAxis
 
 @dataclass(frozen=True)
 class TileLayout:
-    """Where the tiles of a kernel grid lie in an image, as pixel edges of rows and columns."""
+    """Positions of the tiles of a kernel grid in an image: pixel edges of rows and columns."""
 
     row_edges: tuple[int, ...]
     col_edges: tuple[int, ...]
@@ -107,7 +107,7 @@ class TileWindows:
     """FFT windows around tiles: cut them from an image, blend filtered ones into an image.
 
     A window is a tile, half the blending band, and a ``margin`` on all sides that a filter may
-    reach into. The image is edge-replicated where a window sticks out.
+    reach into. The image is edge-replicated beyond its borders.
     """
 
     def __init__(

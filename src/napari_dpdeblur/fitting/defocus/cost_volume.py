@@ -1,4 +1,4 @@
-"""Cost volume: how badly the two views agree at each pixel for each defocus scale."""
+"""Cost volume: disagreement of the two views at each pixel for each defocus scale."""
 
 from __future__ import annotations
 

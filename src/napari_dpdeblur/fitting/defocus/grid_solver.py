@@ -14,9 +14,9 @@ from napari_dpdeblur.fitting.parameters.defocus import SolverParameters
 
 
 class GridSystem:
-    """The matrix of sum w (x - c)^2 + sum s_ij (x_i - x_j)^2 over 4-neighbours, with its halves.
+    """The matrix of sum w (x - c)^2 + sum s_ij (x_i - x_j)^2 over 4-neighbours.
 
-    ``weight`` (H, W) is the pull of the data, ``along_x`` (H, W - 1) and ``along_y`` (H - 1, W)
+    ``weight`` (H, W) is the weight of the data, ``along_x`` (H, W - 1) and ``along_y`` (H - 1, W)
     are the stiffnesses between neighbours.
     """
 
@@ -41,13 +41,13 @@ class GridSystem:
         return out
 
     def halved(self) -> GridSystem:
-        """The system of 2 x 2 blocks of pixels that move together."""
+        """The system at half the resolution, of blocks of 2 x 2 pixels."""
         height, width = self.weight.shape
         blocks_y, blocks_x = -(-height // 2), -(-width // 2)
         weight = _padded(self.weight, 2 * blocks_y, 2 * blocks_x)
         crossing_x = _padded(self.along_x, 2 * blocks_y, 2 * blocks_x)[:, 1::2]
         crossing_y = _padded(self.along_y, 2 * blocks_y, 2 * blocks_x)[1::2]
-        # Rigid blocks are twice as stiff as smooth maps are: halve what connects them.
+        # Rigid blocks are twice as stiff as smooth maps: halve their coupling.
         along_x = 0.5 * crossing_x.reshape(blocks_y, 2, blocks_x).sum(1)[:, : blocks_x - 1]
         along_y = 0.5 * crossing_y.reshape(blocks_y, blocks_x, 2).sum(2)[: blocks_y - 1]
         return GridSystem(_block_sums(weight), along_x, along_y)

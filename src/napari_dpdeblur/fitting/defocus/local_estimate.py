@@ -34,8 +34,8 @@ def local_estimate(volume: CostVolume, parameters: LocalEstimateParameters) -> E
     """Parabola through the smallest cost of each pixel and its two neighbours.
 
     The weight is the curvature in units of the smallest cost itself: noise, texture and errors of
-    the kernels scale both, so the ratio tells how sharp the minimum is. Lines along the disparity
-    do not show it; their minimum comes from errors of the kernels and has little weight.
+    the kernels scale both, so the ratio measures how sharp the minimum is. Lines along the
+    disparity do not show it; their minimum comes from errors of the kernels and has little weight.
     """
     cost, step, flat = volume.cost, volume.step, parameters.flat_cost
     middle = cost.argmin(0, keepdim=True).clamp(1, len(cost) - 2)

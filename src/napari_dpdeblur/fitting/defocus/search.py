@@ -89,7 +89,7 @@ def _check_not_swapped(
     if float(other.cost.amin(0).mean()) < parameters.search.swapped_cost * as_given:
         raise FitError(
             f"The left and right view of {name} look swapped: they agree with the calibration "
-            "only the other way round; exchange the two files."
+            "only the other way round; swap the two files."
         )
 
 

@@ -1,4 +1,4 @@
-"""Large images in bands of rows that overlap and fade into each other, to bound the memory."""
+"""Overlapping bands of rows, which bound the memory of large images."""
 
 from __future__ import annotations
 

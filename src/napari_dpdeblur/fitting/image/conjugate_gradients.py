@@ -14,10 +14,10 @@ SMALLEST_ENERGY = 1e-30  # against a division by zero
 def conjugate_gradients(
     matrix: Operator, preconditioner: Operator, start: Tensor, residual: Tensor
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Steps towards the solution of a symmetric, positive system from ``start``.
+    """Steps towards the solution of a symmetric, positive definite system from ``start``.
 
     ``residual`` is the right side minus the matrix times the start. Yields solution, residual and
-    step length after each step, for as long as it is asked for more.
+    step length after each step, without end.
     """
     values = start
     direction = preconditioner(residual)

@@ -1,8 +1,8 @@
 """Remove ringing and noise where the views are flat.
 
 A deconvolution answers every strong edge with ringing, at frequencies that the lens hardly passes
-and that a calibration therefore knows badly. It extends farther than the blur, into areas where the
-views themselves show nothing: that distinguishes it from texture.
+and that a calibration therefore measures badly. It extends farther than the blur, into areas where
+the views themselves show nothing: that distinguishes it from texture.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def without_ringing(
     parameters: DeringingParameters,
     variation: VariationParameters,
 ) -> Tensor:
-    """The image (C, h, w), smoothed where the views are flat beside edges or flat altogether."""
+    """The image (C, h, w), smoothed where the views are flat next to edges or flat altogether."""
     if not strength:
         return image
     smooth = total_variation_filter(image, strength * parameters.variation, variation)

@@ -1,4 +1,4 @@
-"""Filters of images and maps (..., h, w) that give the same on every device."""
+"""Filters of images and maps (..., h, w) with equal results on all devices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def box_mean(images: Tensor, radius: tuple[int, int]) -> Tensor:
 
 
 def largest_around(images: Tensor, radius: tuple[int, int]) -> Tensor:
-    """Maximum over the same box."""
+    """Maximum over the same box as :func:`box_mean`."""
     rows, cols = radius
     flat = images.reshape(-1, 1, *images.shape[-2:])
     padded = pad(flat, (cols, cols, rows, rows), mode="replicate")
@@ -34,7 +34,7 @@ def largest_around(images: Tensor, radius: tuple[int, int]) -> Tensor:
 
 
 def smallest_around(images: Tensor, radius: tuple[int, int]) -> Tensor:
-    """Minimum over the same box."""
+    """Minimum over the same box as :func:`box_mean`."""
     return -largest_around(-images, radius)
 
 

@@ -22,7 +22,7 @@ def layer_weights(defocus_map: Tensor, scales: Tensor) -> Tensor:
 
 
 def weights_of_layers(defocus_map: Tensor, scales: Tensor) -> Iterator[Tensor]:
-    """The same, (1, h, w) of one layer after the other: all at once may be large."""
+    """The same layer by layer, (1, h, w) each, to save memory."""
     step = scales[0] - scales[1]
     within = defocus_map.clamp(scales[-1], scales[0])[None]
     return ((within - scale).abs_().div_(-step).add_(1).clamp_min_(0) for scale in scales)
@@ -55,7 +55,7 @@ class LayerShapes:
         return self.visible + self.hidden
 
     def defocus_map(self, scales: Tensor) -> Tensor:
-        """Composite of the layers' scales (h, w); what is hidden has no share in it."""
+        """Composite of the layers' scales (h, w); hidden parts do not contribute."""
         composite = torch.empty_like(self.background[0])
         for rows in _strips(composite):
             alpha = (self.visible[..., rows, :] + self.hidden[..., rows, :])[:, 0]
@@ -119,7 +119,7 @@ def _shapes_of_rows(
 def inpaint(image: Tensor, known: Tensor) -> Tensor:
     """Fill an image (C, h, w) where ``known`` (1, h, w) is 0 from the nearest known pixels.
 
-    Push and pull: average down until something is known, fill on the way back up.
+    Push-pull: average down until something is known, fill on the way back up.
     """
     height, width = image.shape[-2:]
     if min(height, width) <= 1:

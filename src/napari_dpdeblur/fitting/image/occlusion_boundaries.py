@@ -19,9 +19,9 @@ class OcclusionBoundaries:
     """A map (h, w) to deblur with, and how close to a boundary (h, w; 0 to 1) each pixel is.
 
     Next to an occluder, the light of both surfaces mixes as far as the background's blur reaches.
-    Deconvolution with the background's kernel would take the sharper boundary for an overshoot and
-    answer it with a dark or bright rim. So the blur to remove grows from the occluder's at the
-    boundary to the background's own at the distance that it reaches.
+    Deconvolution with the background's kernel would mistake the sharper boundary for an overshoot
+    and add a dark or bright rim. So the blur to remove grows from the occluder's at the boundary
+    to the background's own at the distance that it reaches.
     """
 
     defocus_map: Tensor

@@ -38,7 +38,7 @@ class Adam:
 
     @classmethod
     def at(cls, logits: Tensor) -> Adam:
-        """Start from rest."""
+        """Start with zero moments."""
         return cls(logits, torch.zeros_like(logits), torch.zeros_like(logits))
 
     @torch.no_grad()

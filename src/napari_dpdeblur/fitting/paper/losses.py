@@ -180,7 +180,7 @@ def safe_root(values: Tensor, floor: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Rendering:
-    """A multiplane image and its rendering: everything that a term may look at."""
+    """A multiplane image and its rendering: everything that a term may use."""
 
     color: Tensor  # (L, C, H, W)
     alpha: Tensor  # (L, 1, H, W)

@@ -1,7 +1,7 @@
 """Smoothness and entropy terms with hand-written gradients, computed strip by strip.
 
-A strip of all layers fits into the processor's cache, which is where the time of these terms
-goes. Two rows of overlap make the strips exact: a gradient reaches two rows far.
+A strip of all layers fits into the processor's cache, which saves most of the time of these
+terms. Two rows of overlap make the strips exact: a gradient reaches two rows far.
 """
 
 from __future__ import annotations
