@@ -26,7 +26,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QFileDialog, QScrollArea, QWidget
 
 from napari_dpdeblur.viewer.layers import queries
-from napari_dpdeblur.viewer.layers.convert import ALL_IN_FOCUS, DEFOCUS_MAP
+from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, DEFOCUS_MAP
 
 PLUGIN = "napari-dpdeblur"
 FOLDER = Path(__file__).resolve().parent / "screenshots"

@@ -11,7 +11,7 @@ import pytest
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.results import read_run
 from napari_dpdeblur.viewer.layers import queries
-from napari_dpdeblur.viewer.layers.convert import (
+from napari_dpdeblur.viewer.layers.metadata import (
     ALL_IN_FOCUS,
     DEFOCUS_MAP,
     MPI,

@@ -16,7 +16,7 @@ from napari_dpdeblur.files import digest
 from napari_dpdeblur.results import write_run
 from napari_dpdeblur.viewer import reader
 from napari_dpdeblur.viewer.layers import queries
-from napari_dpdeblur.viewer.layers.convert import info
+from napari_dpdeblur.viewer.layers.metadata import layer_info
 from napari_dpdeblur.viewer.reader import get_reader
 
 PLUGIN = "napari-dpdeblur"
@@ -92,7 +92,7 @@ def test_a_run_folder_comes_back_as_it_was(viewer_model, make_record, tmp_path):
         np.testing.assert_allclose(back.mpi_color, record.mpi_color, atol=1e-3)
         assert back.provenance == record.provenance
         assert [layer.visible for layer in viewer_model.layers] == [True, False, False, False]
-        assert info(viewer_model.layers[0])["run_folder"] == str(folder)
+        assert layer_info(viewer_model.layers[0]).run_folder == str(folder)
 
 
 def test_the_views_come_back_with_a_run_if_their_files_are_unchanged(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
 
@@ -17,12 +18,13 @@ from napari_dpdeblur.results import read_mpi, read_run, run_folder
 from napari_dpdeblur.results.export import display_values
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.layers.convert import (
+from napari_dpdeblur.viewer.layers.convert import capture_layers, run_layers
+from napari_dpdeblur.viewer.layers.metadata import (
     ALL_IN_FOCUS,
     DEFOCUS_MAP,
     MPI,
-    capture_layers,
-    run_layers,
+    layer_info,
+    set_layer_info,
 )
 
 PLUGIN = "napari-dpdeblur"
@@ -159,7 +161,7 @@ def test_a_multiplane_image_is_no_png(saved_model, tmp_path):
 
 def test_colours_without_their_linear_values_are_not_written(viewer_model, make_record, tmp_path):
     image, *_ = put_layers(viewer_model, run_layers(make_record(channels=3)))
-    del image.metadata["dpdeblur"]["linear"]
+    set_layer_info(image, dataclasses.replace(layer_info(image), linear=None))
     with pytest.raises(ResultError, match="scene all-in-focus keeps no linear values; save it"):
         save(image, tmp_path / "x.png", "image")
 

@@ -13,6 +13,7 @@ from napari.qt.threading import create_worker
 from napari.utils.notifications import show_error
 from PIL import Image, ImageDraw, ImageFont
 
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.datasets.pixel4 import (
@@ -28,16 +29,19 @@ from napari_dpdeblur.errors import DownloadError, DpDeblurError
 from napari_dpdeblur.viewer.layers.add import put_layers, watch
 from napari_dpdeblur.viewer.layers.calibration import KERNELS, calibration_layers
 from napari_dpdeblur.viewer.layers.convert import (
-    KEY,
-    TRUE_DEFOCUS,
-    TRUE_IMAGE,
-    LayerData,
     capture_layers,
     defocus_layer,
     hidden,
     picture_layer,
-    placement,
 )
+from napari_dpdeblur.viewer.layers.metadata import (
+    TRUE_DEFOCUS,
+    TRUE_IMAGE,
+    LayerData,
+    LayerInfo,
+    kind_of,
+)
+from napari_dpdeblur.viewer.layers.placement import Placement, placement
 
 # Small enough to be ready within two seconds on a laptop.
 HEIGHT_PX, WIDTH_PX, ROWS, COLS, SEED = 288, 384, 2, 3, 2
@@ -58,8 +62,7 @@ def synthetic() -> list[LayerData]:
     placed = placement((1.0, 1.0), (0.0, 0.0))
     return [
         *_kernels(lens, LENS),
-        hidden(defocus_layer(scene.defocus_map, NAME, placed, kind=TRUE_DEFOCUS)),
-        hidden(picture_layer(scene.all_in_focus, NAME, TRUE_IMAGE, placed)),
+        *_truth_layers(NAME, scene.all_in_focus, scene.defocus_map, placed),
         *capture_layers(capture),
     ]
 
@@ -155,8 +158,7 @@ def _read_scene(scene: str) -> list[LayerData]:
     truth = load_defocus(defocus_path(folder, scene))
     return [
         *_kernels(lens, lens.camera, calibration_folder()),
-        hidden(defocus_layer(truth.defocus, scene, placed, kind=TRUE_DEFOCUS)),
-        hidden(picture_layer(load_sharp(sharp_path(folder, scene)), scene, TRUE_IMAGE, placed)),
+        *_truth_layers(scene, load_sharp(sharp_path(folder, scene)), truth.defocus, placed),
         *capture_layers(capture),
     ]
 
@@ -164,7 +166,16 @@ def _read_scene(scene: str) -> list[LayerData]:
 def _kernels(lens: Calibration, group: str, path: Path | None = None) -> list[LayerData]:
     """The calibration by its kernels alone, hidden: each further layer takes napari a moment."""
     layers = calibration_layers(lens, group, path)
-    return [hidden(layer) for layer in layers if layer[1]["metadata"][KEY]["kind"] == KERNELS]
+    return [hidden(layer) for layer in layers if kind_of(layer) == KERNELS]
+
+
+def _truth_layers(
+    group: str, image: FloatArray, defocus_map: FloatArray, placed: Placement
+) -> list[LayerData]:
+    return [
+        hidden(defocus_layer(defocus_map, LayerInfo(TRUE_DEFOCUS, group), placed)),
+        hidden(picture_layer(image, LayerInfo(TRUE_IMAGE, group), placed)),
+    ]
 
 
 def _title(scene: str) -> str:

@@ -30,6 +30,7 @@ from napari_dpdeblur.viewer.fit.inputs import FitInputs
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
+from napari_dpdeblur.viewer.layers.metadata import layer_info
 from napari_dpdeblur.viewer.shared import remembered
 
 FRAME = (384, 480)
@@ -112,7 +113,7 @@ def test_from_photographs_to_a_saved_file(bench, shoot, tmp_path):
     bench.start("discs")
     bench.until(lambda: "Phone target" in bench.names)
     target = bench.viewer.layers["Phone target"]
-    centres = target.metadata["dpdeblur"]["centres"]
+    centres = layer_info(target).centres
     assert len(centres) > 100
     radius = 7 * target.scale[1]  # of a ring, in pixels of the frame
     assert _greenness_at(target, centres + np.array([0.0, radius])).mean() > 50
@@ -125,7 +126,7 @@ def test_from_photographs_to_a_saved_file(bench, shoot, tmp_path):
     assert kernels.visible
     assert bench.viewer.layers.selection.active is kernels
     assert not target.visible
-    np.testing.assert_allclose(target.metadata["dpdeblur"]["centres"], centres, atol=0.1)
+    np.testing.assert_allclose(layer_info(target).centres, centres, atol=0.1)
     assert bench.names == ["Phone target", "Phone vignetting", "Phone kernels"]
     assert list(queries.calibrations(bench.viewer)) == ["Phone"]
     verdict = bench.widget.calibration.verdict
@@ -237,7 +238,7 @@ def test_the_published_calibration_in_one_click(bench, pixel4_data, monkeypatch,
     assert bench.widget.calibration.camera == "Google Pixel 4"
     kernels = bench.viewer.layers["Google Pixel 4 kernels"]
     assert kernels.data.shape == (6 * 61, 8 * 61, 3)
-    path = kernels.metadata["dpdeblur"]["calibration_path"]
+    path = layer_info(kernels).calibration_path
     assert load_calibration(path).camera == "Google Pixel 4"
     assert remembered.remembered("fit")["calibration"] == path
 

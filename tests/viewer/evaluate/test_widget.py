@@ -18,14 +18,9 @@ from napari_dpdeblur.evaluation import defocus_scores, image_scores
 from napari_dpdeblur.viewer.evaluate.scores import LABELS
 from napari_dpdeblur.viewer.evaluate.widget import EvaluateWidget
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.layers.convert import (
-    TRUE_DEFOCUS,
-    TRUE_IMAGE,
-    defocus_layer,
-    picture_layer,
-    run_layers,
-    run_placement,
-)
+from napari_dpdeblur.viewer.layers.convert import defocus_layer, picture_layer, run_layers
+from napari_dpdeblur.viewer.layers.metadata import TRUE_DEFOCUS, TRUE_IMAGE, LayerInfo
+from napari_dpdeblur.viewer.layers.placement import run_placement
 
 HEIGHT, WIDTH = 96, 128
 PATIENCE_MS = 60_000  # for a machine that has other things to do
@@ -57,8 +52,8 @@ def scene(make_record: Callable[..., Result]) -> tuple[list[Any], Result, Any, A
     defocus[:20] = 0  # not known
     placed = run_placement(record.provenance)
     truths = [
-        defocus_layer(defocus, "scene", placed, kind=TRUE_DEFOCUS),
-        picture_layer(image, "scene", TRUE_IMAGE, placed),
+        defocus_layer(defocus, LayerInfo(TRUE_DEFOCUS, "scene"), placed),
+        picture_layer(image, LayerInfo(TRUE_IMAGE, "scene"), placed),
     ]
     return [*truths, *run_layers(record)], record, image, defocus
 

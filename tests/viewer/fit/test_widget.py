@@ -25,6 +25,7 @@ from napari_dpdeblur.viewer.fit.region import visible_region
 from napari_dpdeblur.viewer.fit.widget import FitWidget
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.convert import DEFOCUS_UNIT
+from napari_dpdeblur.viewer.layers.metadata import layer_info
 from napari_dpdeblur.viewer.shared import remembered
 
 SOON_S = 20  # one second on a quiet machine: benchmarks/heartbeat.py
@@ -61,7 +62,7 @@ def test_run_gives_the_result_as_layers_in_their_place(bench, scene_capture, cal
     assert bench.viewer.layers.selection.active is image
     assert list(queries.runs(bench.viewer)) == ["scene"]
     defocus_map = bench.viewer.layers["scene defocus map"]
-    assert defocus_map.metadata["dpdeblur"]["unit"] == DEFOCUS_UNIT
+    assert layer_info(defocus_map).unit == DEFOCUS_UNIT
     if hasattr(defocus_map, "colorbar"):  # napari 0.7 and newer
         assert not defocus_map.colorbar.visible
         defocus_map.visible = True

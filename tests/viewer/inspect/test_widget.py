@@ -29,7 +29,8 @@ from napari_dpdeblur.results.movie import write_movie
 from napari_dpdeblur.viewer.inspect.canvas_state import camera_of
 from napari_dpdeblur.viewer.inspect.widget import InspectWidget
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.layers.convert import info, linear_image, run_layers
+from napari_dpdeblur.viewer.layers.convert import linear_image, run_layers
+from napari_dpdeblur.viewer.layers.metadata import kind_of
 
 HEIGHT, WIDTH = 96, 128
 PATIENCE_MS = 60_000  # for a machine that has other things to do
@@ -113,7 +114,7 @@ def _refocus(widget: InspectWidget, qtbot: Any) -> np.ndarray:
 
 
 def _refocused_layer(viewer: Any) -> Any:
-    return next(layer for layer in viewer.layers if info(layer).get("kind") == "refocused")
+    return next(layer for layer in viewer.layers if kind_of(layer) == "refocused")
 
 
 def _hover(viewer: Any, row: float, col: float) -> None:

@@ -11,17 +11,20 @@ from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import put_layers, put_steps, text_overlay
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
 from napari_dpdeblur.viewer.layers.convert import (
-    ALL_IN_FOCUS,
-    DEFOCUS_MAP,
-    MPI,
     capture_layers,
-    info,
     linear_image,
     picture_layer,
-    placement,
     result_of_layers,
     run_layers,
 )
+from napari_dpdeblur.viewer.layers.metadata import (
+    ALL_IN_FOCUS,
+    DEFOCUS_MAP,
+    MPI,
+    LayerInfo,
+    layer_info,
+)
+from napari_dpdeblur.viewer.layers.placement import placement
 
 
 def test_views_are_placed_in_square_pixels_of_the_frame(viewer_model, scene_capture):
@@ -32,8 +35,8 @@ def test_views_are_placed_in_square_pixels_of_the_frame(viewer_model, scene_capt
     assert left.units == right.units
     # Edge to edge: 96 x 128 square pixels, the first of which is centred at the origin.
     np.testing.assert_allclose(left.extent.world, [[0.5, 0.0], [94.5, 127.0]])
-    assert info(left)["capture"] is scene_capture
-    assert info(left)["provenance"]["capture"]["pixel_aspect"] == 2.0
+    assert layer_info(left).capture is scene_capture
+    assert layer_info(left).provenance["capture"]["pixel_aspect"] == 2.0
 
 
 def test_results_lie_over_the_capture(viewer_model, scene_capture, make_record):
@@ -53,7 +56,7 @@ def test_the_slider_of_the_mpi_is_named_and_walks_from_back_to_front(viewer_mode
     assert stack.data.shape == (4, 96, 128, 4)
     assert viewer_model.dims.axis_labels == ("layer", "y", "x")
     assert viewer_model.dims.range[0] == (0, 3, 1)
-    assert info(stack)["defocus_scales"] == sorted(record.defocus_scales, reverse=True)
+    assert list(layer_info(stack).defocus_scales) == sorted(record.defocus_scales, reverse=True)
     # The back layer is opaque, and its bytes are the linear colours behind the sRGB curve.
     assert (stack.data[0, ..., 3] == 255).all()
     white = float(np.percentile(record.all_in_focus, 99.7))
@@ -126,7 +129,7 @@ def test_a_layer_that_comes_by_itself_leaves_the_selection(viewer_model, make_re
     assert not image.visible  # it was there: its look is kept
     assert viewer_model.layers.selection.active is image
     placed = placement((1.0, 1.0), (0.0, 0.0))
-    other = picture_layer(image.data[None], "other", "left view", placed)
+    other = picture_layer(image.data[None], LayerInfo("left view", "other"), placed)
     add, show = put_steps(viewer_model, [other])
     add()
     assert not viewer_model.layers[-1].visible

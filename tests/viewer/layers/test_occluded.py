@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from napari.layers import Image
 
-from napari_dpdeblur.viewer.layers.convert import KEY
+from napari_dpdeblur.viewer.layers.metadata import KEY, LayerInfo
 from napari_dpdeblur.viewer.layers.occluded import Covered
 
 
 def add(viewer, kind, shape=(24, 32), **look):
-    known = {KEY: {"group": "scene", "kind": kind}}
+    known = {KEY: LayerInfo(kind, "scene")}
     layer = Image(np.zeros(shape, np.float32), name=kind, metadata=known, **look)
     viewer.layers.append(layer)
     return layer

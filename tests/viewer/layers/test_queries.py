@@ -10,7 +10,8 @@ import numpy as np
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
-from napari_dpdeblur.viewer.layers.convert import MPI, capture_layers, run_layers
+from napari_dpdeblur.viewer.layers.convert import capture_layers, run_layers
+from napari_dpdeblur.viewer.layers.metadata import MPI
 
 
 def test_an_empty_viewer_and_layers_of_others(viewer_model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from napari_dpdeblur.viewer.layers.calibration import (
     calibration_layers,
     target_layer,
 )
-from napari_dpdeblur.viewer.layers.convert import KEY, LayerData, info
+from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo, set_layer_info
 from napari_dpdeblur.viewer.shared import remembered
 from napari_dpdeblur.viewer.shared.file_names import with_suffix
 from napari_dpdeblur.viewer.shared.task_queue import Piecewise, warm_up_layers
@@ -168,10 +169,9 @@ class CalibrateWidget(CalibrateControls):
 
     def _note_path(self, calibration: Calibration, path: Path) -> None:
         """Let the layers tell the file, so that a command line can name it."""
-        for layer in queries.ours(self._viewer):
-            if info(layer).get("calibration") is calibration:
-                known = {**info(layer), "calibration_path": str(path)}
-                layer.metadata = {**layer.metadata, KEY: known}
+        for layer, info in queries.described(self._viewer):
+            if info.calibration is calibration:
+                set_layer_info(layer, replace(info, calibration_path=str(path)))
 
 
 def _written(calibration: Calibration, path: Path) -> str | None:
@@ -189,4 +189,4 @@ def _seen_layer(found: dict[str, Any], group: str) -> LayerData:
     height, width = thumbnail.shape
     enlarged = frame_shape[1] / width, frame_shape[0] / height
     centres = (found["discs"][:, :2] + 0.5) * enlarged - 0.5  # of the thumbnail, then of the frame
-    return target_layer(thumbnail, centres, frame_shape, group)
+    return target_layer(thumbnail, centres, frame_shape, LayerInfo(TARGET, group))

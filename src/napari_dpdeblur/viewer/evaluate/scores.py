@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from napari_dpdeblur.errors import EvaluationError
-from napari_dpdeblur.viewer.layers.convert import (
+from napari_dpdeblur.viewer.layers.convert import linear_image, make_layer
+from napari_dpdeblur.viewer.layers.metadata import (
     DEFOCUS_MAP,
     TRUE_DEFOCUS,
     LayerData,
-    info,
-    linear_image,
-    make_layer,
-    placement,
+    LayerInfo,
+    layer_info,
 )
+from napari_dpdeblur.viewer.layers.placement import placement
 
 ERROR_MAP = "error map"
 IMAGE, MAP = "image", "map"
@@ -36,7 +36,7 @@ class Side:
     """One of the layers as it was when the comparison began."""
 
     name: str
-    kind: str | None
+    kind: str  # empty for layers of others
     group: str
     values: np.ndarray  # (C, H, W), linear
     scale: tuple[float, float]
@@ -45,9 +45,9 @@ class Side:
     @classmethod
     def of(cls, layer: Any) -> Side:
         """A picture or a map; stacks are refused."""
-        kind, group = info(layer).get("kind"), info(layer).get("group")
+        info = layer_info(layer) or LayerInfo("", layer.name)
         scale, translate = tuple(layer.scale[-2:]), tuple(layer.translate[-2:])
-        return cls(layer.name, kind, group or layer.name, _values(layer), scale, translate)
+        return cls(layer.name, info.kind, info.group, _values(layer), scale, translate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Comparison:
     error_layer: LayerData
 
 
-def guess_mode(kind: str | None) -> str:
+def guess_mode(kind: str) -> str:
     """Whether layers of this kind are compared as images or as defocus maps."""
     return MAP if kind in (DEFOCUS_MAP, TRUE_DEFOCUS) else IMAGE
 
@@ -70,12 +70,16 @@ def compare(result: Side, truth: Side, mode: str) -> Comparison:
     compare_as = _compare_images if mode == IMAGE else _compare_maps
     values, error, remark = compare_as(predicted, expected)
     shown = float(np.nanpercentile(error, SHOWN_PERCENTILE)) if np.isfinite(error).any() else 1.0
+    info = LayerInfo(
+        f"{ERROR_MAP} of {result.name}",
+        result.group,
+        compared=(result.name, truth.name),
+        scores=values,
+    )
     layer = make_layer(
         error.astype(np.float32),
-        result.group,
-        f"{ERROR_MAP} of {result.name}",
+        info,
         placement(result.scale, result.translate),
-        {"compared": (result.name, truth.name), "values": values},
         colormap="inferno",
         contrast_limits=(0.0, max(shown, 1e-6)),
     )
@@ -125,7 +129,8 @@ def _line(p: np.ndarray, g: np.ndarray) -> tuple[float, float]:
 
 def _values(layer: Any) -> np.ndarray:
     """Linear values (C, H, W); integers of others are parts of full scale."""
-    if info(layer).get("linear") is not None:
+    info = layer_info(layer)
+    if info is not None and info.linear is not None:
         return linear_image(layer)
     data = layer.data
     is_rgb = bool(getattr(layer, "rgb", False))

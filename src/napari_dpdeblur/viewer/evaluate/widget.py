@@ -29,12 +29,13 @@ from napari_dpdeblur.viewer.evaluate.scores import (
 )
 from napari_dpdeblur.viewer.inspect.latest_task import LatestWorker, Superseder
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.layers.convert import (
+from napari_dpdeblur.viewer.layers.metadata import (
     ALL_IN_FOCUS,
     DEFOCUS_MAP,
     TRUE_DEFOCUS,
     TRUE_IMAGE,
-    info,
+    kind_of,
+    layer_info,
 )
 from napari_dpdeblur.viewer.layers.queries import layer_of, real_viewer
 from napari_dpdeblur.viewer.shared.controls import (
@@ -51,6 +52,7 @@ TOO_FEW = (
     "Two image layers are needed, a result and its truth. Fit a capture or open a run folder, and "
     "open the true picture beside it."
 )
+TRUTHS = {ALL_IN_FOCUS: TRUE_IMAGE, DEFOCUS_MAP: TRUE_DEFOCUS}
 MISSING = "-"
 ROW_PX = 28
 
@@ -194,7 +196,7 @@ class EvaluateWidget(DockedWidget):
     def _suggest(self) -> None:
         """Start with a result of ours that has a truth beside it."""
         for layer in self._layers().values():
-            if info(layer).get("kind") in (ALL_IN_FOCUS, DEFOCUS_MAP):
+            if kind_of(layer) in (ALL_IN_FOCUS, DEFOCUS_MAP):
                 self.result.setCurrentText(layer.name)
                 self._on_result()
                 return
@@ -202,9 +204,10 @@ class EvaluateWidget(DockedWidget):
     def _on_result(self, _: Any = None) -> None:
         """Suggest the truth of the chosen result, where it is open."""
         layer = self._layers().get(self.result.currentText())
-        known = {} if layer is None else info(layer)
-        wanted = {ALL_IN_FOCUS: TRUE_IMAGE, DEFOCUS_MAP: TRUE_DEFOCUS}.get(known.get("kind"))
-        truth = layer_of(self._viewer, known["group"], wanted) if wanted else None
+        info = None if layer is None else layer_info(layer)
+        if info is None or info.kind not in TRUTHS:
+            return
+        truth = layer_of(self._viewer, info.group, TRUTHS[info.kind])
         if truth is not None:
             self.truth.setCurrentText(truth.name)
 
@@ -224,7 +227,7 @@ class EvaluateWidget(DockedWidget):
     def _show_error_map(self, found: Comparison) -> None:
         """Only the newest: where the truth is not known, one would see through to the others."""
         for other in self._viewer.layers:
-            if str(info(other).get("kind", "")).startswith(ERROR_MAP):
+            if kind_of(other).startswith(ERROR_MAP):
                 other.visible = False
         (layer,) = put_layers(self._viewer, [found.error_layer])
         layer.visible = True

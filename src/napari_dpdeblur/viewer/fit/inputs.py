@@ -12,7 +12,6 @@ from qtpy.QtWidgets import QComboBox, QFileDialog, QFormLayout, QWidget
 from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.viewer.layers import queries
-from napari_dpdeblur.viewer.layers.convert import info
 from napari_dpdeblur.viewer.shared.controls import browse_button, choice, row_of
 
 NO_CAPTURE = "open a capture first"
@@ -65,10 +64,9 @@ class FitInputs(QWidget):
         chosen = self.calibration
         if isinstance(chosen, Path):
             return chosen
-        for layer in queries.ours(self._viewer):
-            if chosen is not None and info(layer).get("calibration") is chosen:
-                path = info(layer).get("calibration_path")
-                return None if path is None else Path(path)
+        for _, info in queries.described(self._viewer):
+            if chosen is not None and info.calibration is chosen:
+                return None if info.calibration_path is None else Path(info.calibration_path)
         return None
 
     def offer_file(self, path: Path) -> None:

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from napari_dpdeblur.array_types import Crop, FloatArray
-from napari_dpdeblur.jobs.fit_job import placement_in
 from napari_dpdeblur.jobs.messages import Progress
 from napari_dpdeblur.viewer.layers import convert, queries
 from napari_dpdeblur.viewer.layers.add import decorate, list_unaware, put_unselected
-from napari_dpdeblur.viewer.layers.convert import LayerData, info
+from napari_dpdeblur.viewer.layers.metadata import (
+    ALL_IN_FOCUS,
+    DEFOCUS_MAP,
+    LayerData,
+    LayerInfo,
+    layer_info,
+    set_layer_info,
+)
 from napari_dpdeblur.viewer.layers.occluded import Covered
+from napari_dpdeblur.viewer.layers.placement import box_placement
 from napari_dpdeblur.viewer.shared.task_queue import Piecewise
 from napari_dpdeblur.viewer.shared.timers import when_drawn
 
 LIVE_IMAGE, LIVE_MAP = "live image", "live defocus map"
-FINAL = {LIVE_IMAGE: convert.ALL_IN_FOCUS, LIVE_MAP: convert.DEFOCUS_MAP}
+FINAL = {LIVE_IMAGE: ALL_IN_FOCUS, LIVE_MAP: DEFOCUS_MAP}
 PARTIAL = {kind: f"partial {final}" for kind, final in FINAL.items()}
 MAX_SHARE = 0.05  # of the window's time that previews may take
 
@@ -135,7 +143,7 @@ class LivePreviews:
 
 def _rename(layer: Any, group: str, kind: str) -> None:
     layer.name = convert.layer_name(group, kind)
-    layer.metadata = {convert.KEY: {**info(layer), "kind": kind}}
+    set_layer_info(layer, replace(layer_info(layer) or LayerInfo(kind, group), kind=kind))
 
 
 def _put(viewer: Any, piece: LayerData) -> None:
@@ -144,8 +152,8 @@ def _put(viewer: Any, piece: LayerData) -> None:
 
 def _raise_map(viewer: Any, group: str) -> None:
     """Put the map above the image, so that a click on its eye shows it."""
-    image = queries.layer_of(viewer, group, convert.ALL_IN_FOCUS)
-    defocus_map = queries.layer_of(viewer, group, convert.DEFOCUS_MAP)
+    image = queries.layer_of(viewer, group, ALL_IN_FOCUS)
+    defocus_map = queries.layer_of(viewer, group, DEFOCUS_MAP)
     if image in viewer.layers and defocus_map in viewer.layers:
         place, wanted = viewer.layers.index(defocus_map), viewer.layers.index(image)
         if place < wanted:
@@ -158,13 +166,14 @@ def _remove(viewer: Any, layer: Any) -> None:
 
 
 def _live_layer(kind: str, picture: FloatArray, group: str, place: Crop) -> LayerData:
-    placed = convert.placement(**placement_in(place, picture.shape[:2]))
-    if kind == LIVE_MAP:
-        data, options, layer_type = convert.defocus_layer(picture, group, placed, kind=kind)
-        # The unit asks for a colour bar, which takes as long as a layer: it comes with the result.
-        del options["metadata"][convert.KEY]["unit"]
-        return data, options, layer_type
-    return convert.picture_layer(_planes(picture), group, kind, placed)
+    placed = box_placement(place, picture.shape[:2])
+    info = LayerInfo(kind, group)
+    if kind != LIVE_MAP:
+        return convert.picture_layer(_planes(picture), info, placed)
+    layer = convert.defocus_layer(picture, info, placed)
+    # The unit asks for a colour bar, which takes as long as a layer: it comes with the result.
+    set_layer_info(layer, info)
+    return layer
 
 
 def _planes(picture: FloatArray) -> FloatArray:

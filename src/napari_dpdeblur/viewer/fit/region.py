@@ -8,7 +8,7 @@ import numpy as np
 
 from napari_dpdeblur.array_types import Crop
 from napari_dpdeblur.viewer.layers import queries
-from napari_dpdeblur.viewer.layers.convert import LEFT, RIGHT
+from napari_dpdeblur.viewer.layers.metadata import LEFT, RIGHT
 
 
 def visible_region(viewer: Any, group: str) -> Crop | None:

@@ -16,7 +16,8 @@ from napari_dpdeblur.viewer.fit.controls import FitControls
 from napari_dpdeblur.viewer.fit.estimate import learn_speed
 from napari_dpdeblur.viewer.fit.previews import LivePreviews
 from napari_dpdeblur.viewer.layers import queries
-from napari_dpdeblur.viewer.layers.convert import ALL_IN_FOCUS, LayerData, info, run_layers
+from napari_dpdeblur.viewer.layers.convert import run_layers
+from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, LayerData, layer_info
 from napari_dpdeblur.viewer.shared.task_queue import Piecewise
 from napari_dpdeblur.viewer.shared.timers import later
 from napari_dpdeblur.viewer.shared.worker import Worker
@@ -154,9 +155,10 @@ class FitWidget(FitControls):
         return [] if self._previews is None else self._previews.keep()
 
     def _tell_of_removal(self, event: Any) -> None:
-        known = info(event.value)
-        is_source = known.get("group") == self._capture_group and "capture" in known
-        if is_source and self.panel.worker.is_running:
+        info = layer_info(event.value)
+        if info is None or info.capture is None or info.group != self._capture_group:
+            return
+        if self.panel.worker.is_running:
             self._removed.append(event.value.name)
             later(self._say_removed)  # of all in one sentence
 

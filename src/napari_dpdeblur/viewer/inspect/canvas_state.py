@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from napari_dpdeblur.viewer.layers.convert import info
+from napari_dpdeblur.viewer.layers.metadata import kind_of
 from napari_dpdeblur.viewer.layers.queries import ours
 
 LAYER_VIEW, REFOCUSED, DEPTH_VIEW = "layer view", "refocused", "3D layers"
@@ -22,7 +22,7 @@ class Stage:
     def show(self, shown: Any) -> None:
         """Make a layer visible and hide the other layers of ours."""
         for layer in ours(self._viewer):
-            self._before.setdefault(layer, layer.visible and info(layer)["kind"] not in INSPECTED)
+            self._before.setdefault(layer, layer.visible and kind_of(layer) not in INSPECTED)
             if layer.visible != (layer is shown):
                 layer.visible = layer is shown
 
@@ -34,7 +34,7 @@ class Stage:
         for layer, visible in list(self._before.items()):
             if layer not in self._viewer.layers:
                 continue
-            if info(layer)["kind"] in (LAYER_VIEW, DEPTH_VIEW):
+            if kind_of(layer) in (LAYER_VIEW, DEPTH_VIEW):
                 self._viewer.layers.remove(layer)
             else:
                 layer.visible = visible

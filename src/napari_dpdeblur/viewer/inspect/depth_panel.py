@@ -16,6 +16,8 @@ from napari_dpdeblur.viewer.inspect.latest_task import LatestWorker, Superseder
 from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.convert import display_stack, make_layer
+from napari_dpdeblur.viewer.layers.metadata import LayerInfo
+from napari_dpdeblur.viewer.layers.placement import stacked
 from napari_dpdeblur.viewer.layers.queries import ours
 
 MAX_ATLAS_PX = 4096  # what every graphics driver accepts
@@ -131,12 +133,11 @@ class DepthPanel(QWidget):
             return
         self._before = _Before.of(self._viewer)
         vertices, faces = self._mesh()
-        placed = source.placed(spacing=1.0)
+        info = LayerInfo(DEPTH_VIEW, source.group)
         look = {"shading": "none", "blending": "translucent_no_depth"}
         texture = {"texture": atlas.texture, "texcoords": atlas.corners.reshape(-1, 2)}
-        data = make_layer(
-            (vertices, faces), source.group, DEPTH_VIEW, placed, None, "surface", **look, **texture
-        )
+        placed = stacked(source.placed())
+        data = make_layer((vertices, faces), info, placed, "surface", **look, **texture)
         (self._layer,) = put_layers(self._viewer, [data])
         self._stage.show(self._layer)
         self._turn()

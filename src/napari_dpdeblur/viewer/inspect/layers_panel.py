@@ -22,7 +22,9 @@ from napari_dpdeblur.viewer.inspect.canvas_state import LAYER_VIEW, Stage
 from napari_dpdeblur.viewer.inspect.latest_task import LatestWorker, Superseder
 from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.layers.convert import GAMMA, LayerData, make_layer
+from napari_dpdeblur.viewer.layers.convert import GAMMA, make_layer
+from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo
+from napari_dpdeblur.viewer.layers.placement import stacked
 from napari_dpdeblur.viewer.layers.queries import layer_of
 from napari_dpdeblur.viewer.shared.controls import choice
 
@@ -175,9 +177,8 @@ def channel_layer(source: MpiSource, channel: str) -> LayerData:
     else:
         color = stack.color if channel == COLOR else stack.color * stack.alpha
         data, look = _shown_colors(color, source.white)
-    layer = make_layer(
-        data, source.group, LAYER_VIEW, source.placed(spacing=1.0), {"channel": channel}, **look
-    )
+    info = LayerInfo(LAYER_VIEW, source.group, channel=channel)
+    layer = make_layer(data, info, stacked(source.placed()), **look)
     layer[1]["name"] = name
     return layer
 

@@ -27,7 +27,7 @@ from napari_dpdeblur.viewer.inspect.refocus_view import (
 )
 from napari_dpdeblur.viewer.inspect.slider import ValueSlider
 from napari_dpdeblur.viewer.inspect.source import MpiSource
-from napari_dpdeblur.viewer.layers.convert import info
+from napari_dpdeblur.viewer.layers.metadata import kind_of
 from napari_dpdeblur.viewer.layers.queries import layer_of
 from napari_dpdeblur.viewer.shared.controls import choice
 
@@ -220,7 +220,7 @@ class RefocusPanel(QWidget):
         self.failed.emit(text)
 
     def _on_removed(self, event: Any) -> None:
-        if self._source is not None and info(event.value).get("kind") == REFOCUSED:
+        if self._source is not None and kind_of(event.value) == REFOCUSED:
             self.view.cancel()
             self.rock.blockSignals(True)
             self.rock.setChecked(False)

@@ -23,7 +23,9 @@ from napari_dpdeblur.viewer.inspect.canvas_state import REFOCUSED
 from napari_dpdeblur.viewer.inspect.latest_task import LatestWorker, Superseder
 from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.add import list_unaware, put_layers, renew
-from napari_dpdeblur.viewer.layers.convert import KEY, LayerData, picture_layer
+from napari_dpdeblur.viewer.layers.convert import picture_layer
+from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo, layer_info
+from napari_dpdeblur.viewer.layers.placement import reduced
 from napari_dpdeblur.viewer.layers.queries import layer_of
 from napari_dpdeblur.viewer.shared.timers import when_drawn
 
@@ -224,7 +226,8 @@ class RefocusView(QObject):
             self._shown_source = source
             put_layers(self._viewer, [data])
             return
-        is_last = data[1]["metadata"][KEY]["is_full"] and len(self._frames) == 1
+        info = layer_info(data)
+        is_last = info is not None and info.is_full_size and len(self._frames) == 1
         with nullcontext() if is_last else list_unaware(self._viewer):
             renew(layer, data)
 
@@ -240,9 +243,9 @@ class RefocusView(QObject):
 
 def refocused_layer(source: MpiSource, picture: Picture) -> LayerData:
     """The picture as a layer that lies over the multiplane image."""
-    known = {"shot": picture.shot, "is_full": picture.is_full}
-    placed = _reduced_placement(source.placed(), picture.reduction)
-    return picture_layer(picture.image, source.group, REFOCUSED, placed, source.white, known)
+    info = LayerInfo(REFOCUSED, source.group, shot=picture.shot, is_full_size=picture.is_full)
+    placed = reduced(source.placed(), picture.reduction)
+    return picture_layer(picture.image, info, placed, source.white)
 
 
 def default_radius_px(source: MpiSource) -> float | None:
@@ -264,11 +267,3 @@ def _left_side(source: MpiSource) -> int:
     offset = np.arange(kernels.shape[-1]) - kernels.shape[-1] // 2
     left, right = (kernels.mean(axis=0).sum(axis=1) * offset).sum(axis=-1)
     return -1 if left <= right else 1
-
-
-def _reduced_placement(placed: dict[str, Any], reduction: int) -> dict[str, Any]:
-    """Where a picture lies whose pixels are blocks of the pixels that are placed."""
-    scale = tuple(reduction * side for side in placed["scale"])
-    shift = (reduction - 1) / 2
-    corner = zip(placed["translate"], placed["scale"], strict=True)
-    return {**placed, "scale": scale, "translate": tuple(t + shift * s for t, s in corner)}

@@ -32,7 +32,7 @@ from napari_dpdeblur.viewer.inspect.source import (
     mpi_source,
 )
 from napari_dpdeblur.viewer.inspect.weights_plot import WeightsPlot
-from napari_dpdeblur.viewer.layers.convert import info
+from napari_dpdeblur.viewer.layers.metadata import layer_info
 from napari_dpdeblur.viewer.layers.queries import real_viewer
 from napari_dpdeblur.viewer.shared.controls import choice
 from napari_dpdeblur.viewer.shared.dock import DockedWidget
@@ -166,8 +166,10 @@ class InspectWidget(DockedWidget):
         now = self._source
         if now is None or layer is not now.layer:
             return True
-        has_new_content = info(layer)["mpi"] is not now.stack
-        return has_new_content or calibration_of(self._viewer, layer) is not now.calibration
+        info = layer_info(layer)
+        if info is None or info.mpi is not now.stack:
+            return True
+        return calibration_of(self._viewer, info) is not now.calibration
 
     def _set_source(self, source: MpiSource | None) -> None:
         before, self._source = self._source, source

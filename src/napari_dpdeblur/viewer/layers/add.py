@@ -10,8 +10,9 @@ from weakref import WeakSet
 import numpy as np
 from napari.layers import Layer
 
-from napari_dpdeblur.viewer.layers.convert import KEY, LayerData, hidden, info
-from napari_dpdeblur.viewer.layers.queries import layer_of, ours, real_viewer
+from napari_dpdeblur.viewer.layers.convert import hidden
+from napari_dpdeblur.viewer.layers.metadata import LayerData, layer_info
+from napari_dpdeblur.viewer.layers.queries import described, layer_of, ours, real_viewer
 
 BAR_TEXT = "defocus ({unit})"
 _PLACE, _LOOK = ("scale", "translate", "metadata"), ("contrast_limits", "gamma")
@@ -23,7 +24,7 @@ def put_layers(viewer: Any, layers: Iterable[LayerData]) -> list[Layer]:
     """Add layers; one of the same group and kind gets the new data instead."""
     viewer = real_viewer(viewer)
     watch(viewer)
-    return [_put(viewer, *layer) for layer in layers]
+    return [_put(viewer, layer) for layer in layers]
 
 
 def put_steps(viewer: Any, layers: Iterable[LayerData]) -> list[Callable[[], object]]:
@@ -83,14 +84,15 @@ def list_unaware(viewer: Any) -> AbstractContextManager[Any]:
     return blocker
 
 
-def _put(viewer: Any, data: Any, options: dict[str, Any], layer_type: str) -> Layer:
-    known = options["metadata"][KEY]
-    layer = layer_of(viewer, known["group"], known["kind"])
+def _put(viewer: Any, new: LayerData) -> Layer:
+    _, options, layer_type = new
+    info = layer_info(new)
+    layer = None if info is None else layer_of(viewer, info.group, info.kind)
     if layer is None or not _accepts(layer, options, layer_type):
-        layer = Layer.create(data, options, layer_type)
+        layer = Layer.create(*new)
         viewer.add_layer(layer)
         return layer
-    renew(layer, (data, options, layer_type))
+    renew(layer, new)
     _set(layer, options, _LOOK)
     return layer
 
@@ -137,9 +139,10 @@ def decorate(viewer: Any, layer: Layer) -> None:
 
     Happens by itself to layers that are inserted; to be called for one that became a map later.
     """
-    if "mpi" in info(layer):
+    info = layer_info(layer)
+    if info is not None and info.mpi is not None:
         _name_axes(viewer, layer)
-    if "unit" not in info(layer):
+    if info is None or info.unit is None:
         return
     layer.events.visible.connect(lambda event: _show_bar(viewer, event.source))
     _show_bar(viewer, layer)
@@ -163,9 +166,7 @@ def _name_axes(viewer: Any, layer: Layer) -> None:
 
 def _label_bars(viewer: Any) -> None:
     """Say the unit in the canvas while a defocus map is visible; leave text of others alone."""
-    units = {
-        info(layer)["unit"] for layer in ours(viewer) if layer.visible and "unit" in info(layer)
-    }
+    units = {info.unit for layer, info in described(viewer) if layer.visible and info.unit}
     texts = [BAR_TEXT.format(unit=unit) for unit in sorted(units)]
     overlay = text_overlay(viewer)
     if overlay.visible and not overlay.text.startswith(BAR_TEXT.split("{")[0]):
