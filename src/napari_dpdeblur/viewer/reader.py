@@ -158,8 +158,8 @@ def _original_capture(result: Result) -> DualPixelCapture | None:
 
     Whoever made the run could name any file of this computer: nothing is decoded before.
     """
-    described = result.provenance.get("capture")
     try:
+        described = result.provenance["capture"]
         files, sums = list(described["files"]), list(described["sha256"])
         is_pair = 0 < len(files) == len(sums) <= MAX_FILES
         if not is_pair or not all(map(_is_unchanged, files, sums)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ from napari_dpdeblur.viewer.layers.placement import Placement, placement
 HEIGHT_PX, WIDTH_PX, ROWS, COLS, SEED = 288, 384, 2, 3, 2
 NAME, LENS = "synthetic", "synthetic lens"
 NOTICE, NOTICE_SIZE = "dpdeblur notice", (640, 480)
+Fetched = tuple[list[LayerData], DpDeblurError | None]
 _downloads: set[_Download] = set()
 
 
@@ -110,7 +111,7 @@ class _Download:
         done, total, _ = step
         notice.name = f"{_title(self._scene)}: {done} of {total} files"
 
-    def _finish(self, result: tuple[list[LayerData], DpDeblurError | None]) -> None:
+    def _finish(self, result: Fetched) -> None:
         layers, error = result
         notice = self._find_notice()
         if notice is None:
@@ -127,7 +128,7 @@ class _Download:
         return next((la for la in self._viewer.layers if la.metadata.get(NOTICE) == title), None)
 
 
-def _fetched_layers(scene: str) -> Iterator[tuple[int, int, str]]:
+def _fetched_layers(scene: str) -> Generator[tuple[int, int, str], None, Fetched]:
     """Fetch, telling of each file; returns the layers, and what went wrong or None.
 
     Errors are returned, not raised: napari drops a RuntimeError of a worker without a word.

@@ -151,11 +151,12 @@ class FitControls(JobControls):
 
     def _crop(self) -> Crop | None:
         region, calibration = self.region(), self.inputs.calibration
-        if region is None or calibration is None:
+        capture = self.inputs.capture
+        if region is None or calibration is None or capture is None:
             return None
         if isinstance(calibration, Path):  # where its field lies is only known when it is read
             calibration = load_calibration(calibration)
-        return fit_job.crop_of(region, self.inputs.capture, calibration)
+        return fit_job.crop_of(region, capture, calibration)
 
     def _restore(self) -> None:
         kept = remembered.remembered(SECTION, {"settings": {}, "calibration": "", "output": ""})

@@ -46,17 +46,19 @@ class FitInputs(QWidget):
     @property
     def group(self) -> str:
         """Name of the chosen capture."""
-        return self.captures.currentText()
+        return str(self.captures.currentText())
 
     @property
     def capture(self) -> DualPixelCapture | None:
         """The chosen capture."""
-        return self.captures.currentData()
+        chosen: DualPixelCapture | None = self.captures.currentData()
+        return chosen
 
     @property
     def calibration(self) -> Calibration | Path | None:
         """The chosen calibration, or the file that holds it."""
-        return self.calibrations.currentData()
+        chosen: Calibration | Path | None = self.calibrations.currentData()
+        return chosen
 
     @property
     def calibration_path(self) -> Path | None:

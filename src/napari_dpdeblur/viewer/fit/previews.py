@@ -47,7 +47,8 @@ class LivePreviews:
         self._group = group
         self._piecewise = piecewise
         self._covered = Covered(viewer)
-        self._place: Crop | None = None
+        self._place: Crop = (0, 0, 0, 0)
+        self._has_place = False  # which comes with the first event of a fit
         self._shown: dict[str, Any] = {}
         self._added: list[Any] = []  # and still hidden
         self._newest: dict[str, FloatArray] = {}
@@ -55,12 +56,13 @@ class LivePreviews:
 
     def update(self, event: Progress) -> None:
         """Show the pictures of a step, now or with a later one."""
-        self._place = event.found.get("place", self._place)
+        if "place" in event.found:
+            self._place, self._has_place = event.found["place"], True
         for kind, picture in ((LIVE_MAP, event.defocus_map), (LIVE_IMAGE, event.all_in_focus)):
             if picture is not None:
                 self._newest[kind] = picture
         is_time = time.perf_counter() >= self._next_s and not self._piecewise.is_busy
-        if is_time and self._newest and self._place is not None:
+        if is_time and self._newest and self._has_place:
             self._show_newest()
 
     def keep(self) -> list[str]:

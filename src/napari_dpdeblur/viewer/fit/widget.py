@@ -34,10 +34,10 @@ class FitWidget(FitControls):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(queries.real_viewer(napari_viewer))
-        self._previews: LivePreviews | None = None
+        self._previews: LivePreviews | None = None  # of the last fit
         self._capture_group = ""
         self._group = ""
-        self._settings: FitSettings | None = None  # of the fit, whatever the controls say now
+        self._settings = FitSettings()  # of the fit, whatever the controls say now
         self._expected_s: float | None = None  # of it, by the plain formula
         self._is_resumable = False
         self._removed: list[str] = []
@@ -66,8 +66,9 @@ class FitWidget(FitControls):
         self._start({"preset": "preview"}, {"reduction": reduction}, QUICK_LOOK)
 
     def _start(self, changes: dict[str, Any], options: dict[str, Any], suffix: str = "") -> None:
+        capture, calibration = self.inputs.capture, self.inputs.calibration
         problem = self._reason_not_to_start()
-        if problem is not None:
+        if problem is not None or capture is None or calibration is None:
             show_warning(problem)
             return
         try:
@@ -80,9 +81,7 @@ class FitWidget(FitControls):
         self._is_resumable = options.get("is_resumable", False)
         self._capture_group = self.inputs.group
         group = self._group = self.inputs.group + suffix
-        request = fit_job.FitRequest(
-            self.inputs.capture, self.inputs.calibration, settings, **options
-        )
+        request = fit_job.FitRequest(capture, calibration, settings, **options)
         self._previews = LivePreviews(self._viewer, group, self._piecewise)
         self.plot.start()
         self.panel.start(
@@ -129,7 +128,7 @@ class FitWidget(FitControls):
         self.panel.bar.setValue(self.panel.bar.maximum())
         self.panel.say("The layers are being made.")
         text = f"Done in {duration_text(elapsed_s)}.{where}"
-        steps = self._previews.steps_to_result(pieces)
+        steps = [] if self._previews is None else self._previews.steps_to_result(pieces)
         self._piecewise.do([*steps, lambda: self._show_result(text)])
         is_whole = not result.provenance.get(fit_job.IS_RESUMED) and not self.panel.was_paused
         if self._is_resumable and is_whole:

@@ -132,7 +132,7 @@ class DepthPanel(QWidget):
         if source is not self._source or not self.toggle.isChecked():
             return
         self._before = _Before.of(self._viewer)
-        vertices, faces = self._mesh()
+        vertices, faces = self._mesh(source)
         info = LayerInfo(DEPTH_VIEW, source.group)
         look = {"shading": "none", "blending": "translucent_no_depth"}
         texture = {"texture": atlas.texture, "texcoords": atlas.corners.reshape(-1, 2)}
@@ -166,12 +166,11 @@ class DepthPanel(QWidget):
                 self._stage.show(shown)
             self.left.emit()
 
-    def _mesh(self) -> tuple[np.ndarray, np.ndarray]:
+    def _mesh(self, source: MpiSource) -> tuple[np.ndarray, np.ndarray]:
         """Corners of all planes, the nearest towards the viewer, and faces in drawing order."""
-        source = self._source
         height, width = source.shape
         depth = self.spread.value() / 100 * width
-        scales = np.asarray(source.stack.defocus_scales, float)
+        scales = np.asarray(source.stack.defocus_scales, np.float64)
         span = max(float(np.ptp(scales)), 1e-9)
         z = (scales.max() - scales) / span * depth * self._toward_viewer()
         corners = np.array([(0, 0), (0, width), (height, width), (height, 0)], float) - 0.5
@@ -190,8 +189,8 @@ class DepthPanel(QWidget):
         return 1.0 if towards else -1.0
 
     def _place(self, _: int = 0) -> None:
-        if self._layer is not None:
-            self._layer.data = self._mesh()
+        if self._layer is not None and self._source is not None:
+            self._layer.data = self._mesh(self._source)
 
     def _sort(self, _: Any = None) -> None:
         """Draw the farthest first from either side, as transparency needs it."""

@@ -137,7 +137,7 @@ class LayersPanel(QWidget):
         self._move_dims(self.slider.value())
 
     def _axis(self) -> int:
-        return self._viewer.dims.ndim - 3
+        return int(self._viewer.dims.ndim) - 3
 
     def _move_dims(self, number: int) -> None:
         if self._source is not None and self._axis() >= 0:
@@ -173,7 +173,8 @@ def channel_layer(source: MpiSource, channel: str) -> LayerData:
     name = f"{source.layer.name} {channel.lower()}"
     if channel in (ALPHA, TRANSMITTANCE):
         values = stack.alpha if channel == ALPHA else transmittance(stack.alpha)
-        data, look = values[:, 0], {"contrast_limits": (0.0, 1.0)}
+        data = values[:, 0]
+        look: dict[str, Any] = {"contrast_limits": (0.0, 1.0)}
     else:
         color = stack.color if channel == COLOR else stack.color * stack.alpha
         data, look = _shown_colors(color, source.white)

@@ -15,12 +15,12 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_dpdeblur.array_types import Picture
 from napari_dpdeblur.results.refocus.aperture import DEFAULT_RADIUS_PX
 from napari_dpdeblur.results.refocus.renderer import LEFT, RIGHT, Shot
 from napari_dpdeblur.viewer.inspect.canvas_state import REFOCUSED, Stage
 from napari_dpdeblur.viewer.inspect.refocus_view import (
     Lens,
+    Picture,
     RefocusView,
     default_radius_px,
     focus_range,
@@ -208,7 +208,8 @@ class RefocusPanel(QWidget):
             self.view.request(shot)
 
     def _on_shown(self, picture: Picture) -> None:
-        layer = layer_of(self._viewer, self._source.group, REFOCUSED)
+        group = "" if self._source is None else self._source.group
+        layer = layer_of(self._viewer, group, REFOCUSED)
         if self._is_active and layer is not None:
             self._stage.show(layer)
         for slider in (self.focus, self.aperture):

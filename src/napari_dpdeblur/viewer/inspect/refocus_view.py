@@ -83,9 +83,10 @@ class Engines:
         """The renderer for previews with sides smaller by this factor."""
         if reduction not in self._quick:
             larger = self._quick.get(reduction // SMALLER)
-            is_half = larger is not None and reduction % SMALLER == 0
-            made = larger.smaller(SMALLER) if is_half else self._make(reduction, is_quick=True)
-            self._quick[reduction] = made
+            if larger is None or reduction % SMALLER:
+                self._quick[reduction] = self._make(reduction, is_quick=True)
+            else:
+                self._quick[reduction] = larger.smaller(SMALLER)
         return self._quick[reduction]
 
     def _make(self, reduction: int, is_quick: bool) -> Refocuser:
@@ -161,7 +162,7 @@ class RefocusView(QObject):
         if self.engines is None:
             return
         self._shots = shots
-        self._submit(self._preview_reduction(), gives_way=False)
+        self._submit(self.engines, self._preview_reduction(self.engines), gives_way=False)
         self._rest.start()
 
     def cancel(self) -> None:
@@ -175,18 +176,18 @@ class RefocusView(QObject):
         self._rest.stop()
         self._worker.stop()
 
-    def _preview_reduction(self) -> int:
-        usual = preview_reduction(self.engines.source.shape)
+    def _preview_reduction(self, engines: Engines) -> int:
+        usual = preview_reduction(engines.source.shape)
         return SMALLER * usual if self._pace.wants_small else usual
 
     def _render_full(self) -> None:
         if self._worker.is_busy:  # the last preview is still to come
             self._rest.start()
         elif self.engines is not None:
-            self._submit(None, gives_way=True)
+            self._submit(self.engines, None, gives_way=True)
 
-    def _submit(self, reduction: int | None, gives_way: bool) -> None:
-        engines, shots = self.engines, self._shots
+    def _submit(self, engines: Engines, reduction: int | None, gives_way: bool) -> None:
+        shots = self._shots
 
         def work(superseded: Superseder) -> list[tuple[Picture, LayerData]]:
             pictures = [engines.picture(shot, reduction, superseded) for shot in shots]
@@ -200,7 +201,7 @@ class RefocusView(QObject):
         self.picture = results[0][0]
         self._frames = [data for _, data in results]
         self._step = self._step if len(results) > 1 else 0
-        self._show_frame(self._frames[min(self._step, len(self._frames) - 1)])
+        self._show_frame(engines.source, self._frames[min(self._step, len(self._frames) - 1)])
         if len(results) > 1 and not self._swing.isActive():
             self._swing.start()
         elif len(results) == 1:
@@ -212,15 +213,14 @@ class RefocusView(QObject):
         """The next frame to and fro: 0, 1, 2, 1, 0, ..."""
         period = max(2 * len(self._frames) - 2, 1)
         self._step = (self._step + 1) % period
-        is_there = layer_of(self._viewer, self.engines.source.group, REFOCUSED) is not None
-        if is_there and self._frames:
-            self._show_frame(self._frames[min(self._step, period - self._step)])
+        source = None if self.engines is None else self.engines.source
+        if source and self._frames and layer_of(self._viewer, source.group, REFOCUSED) is not None:
+            self._show_frame(source, self._frames[min(self._step, period - self._step)])
         else:
             self._swing.stop()
 
-    def _show_frame(self, data: LayerData) -> None:
+    def _show_frame(self, source: MpiSource, data: LayerData) -> None:
         """Bring new data into the layer, which is made when it is not there."""
-        source = self.engines.source
         layer = layer_of(self._viewer, source.group, REFOCUSED)
         if layer is None or self._shown_source is not source:
             self._shown_source = source

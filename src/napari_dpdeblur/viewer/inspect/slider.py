@@ -57,7 +57,7 @@ class ValueSlider(QWidget):
 
     def value(self) -> float:
         """The value, to two digits."""
-        return self.box.value()
+        return float(self.box.value())
 
     def setValue(self, value: float) -> None:
         """Change the value; ``valueChanged`` follows when it is another one."""

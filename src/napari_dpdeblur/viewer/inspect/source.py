@@ -68,6 +68,10 @@ class MpiSource:
         weights: np.ndarray = transmittance(self.stack.alpha[:, 0, row, col])
         return weights
 
+    def defocus_at(self, row: int, col: int) -> float:
+        """The defocus scale of a pixel: the mean over the layers, weighted by contribution."""
+        return float((self.weights_at(row, col) * self.stack.defocus_scales).sum())
+
     def distance_text(self, defocus: float) -> str:
         """The distance of a defocus scale, where the calibration knows the lens; else empty."""
         if self.calibration is None or self.calibration.lens_constants is None:

@@ -214,9 +214,8 @@ class InspectWidget(DockedWidget):
 
     def _click(self, viewer: Any, event: Any) -> None:
         pixel = self._pixel_under_cursor() if self.refocus_panel.clicks_focus else None
-        if pixel is not None:
-            weights = self._source.weights_at(*pixel)
-            self.refocus_panel.focus_at(float((weights * self._source.stack.defocus_scales).sum()))
+        if pixel is not None and self._source is not None:
+            self.refocus_panel.focus_at(self._source.defocus_at(*pixel))
 
     def _pixel_under_cursor(self) -> tuple[int, int] | None:
         if self._source is None or self._viewer.dims.ndisplay == 3:
@@ -224,13 +223,12 @@ class InspectWidget(DockedWidget):
         return self._source.pixel_at(self._viewer.cursor.position)
 
     def _show_reading(self, pixel: tuple[int, int] | None) -> None:
-        if pixel is None:
+        source = self._source
+        if pixel is None or source is None:
             self.reading.setText(NOTHING_UNDER_CURSOR)
             self.plot.clear()
             return
-        source = self._source
-        weights = source.weights_at(*pixel)
-        defocus = float((weights * source.stack.defocus_scales).sum())
+        weights, defocus = source.weights_at(*pixel), source.defocus_at(*pixel)
         distance = source.distance_text(defocus)
         self.reading.setText(
             f"Defocus {defocus:.3f}{f', distance {distance}' if distance else ''}\n"

@@ -63,7 +63,8 @@ def _bytes(values: np.ndarray) -> np.ndarray:
 
 
 def _kernel_layer(calibration: Calibration, info: LayerInfo) -> LayerData:
-    picture = anaglyph(*(kernel_grid(calibration, side) for side in (0, 1)), gamma=KERNEL_GAMMA)
+    left, right = (kernel_grid(calibration, side) for side in (0, 1))
+    picture = anaglyph(left, right, KERNEL_GAMMA)
     area = calibration.field
     placed = box_placement((area.top, area.left, area.height, area.width), picture.shape)
     return make_layer(picture, info, placed, rgb=True, blending="additive")

@@ -126,14 +126,19 @@ def defocus_layer(
     if limits is None:
         limits = (float(np.nanmin(defocus_map)), float(np.nanmax(defocus_map)))
     limits = (limits[0], max(limits[1], limits[0] + 1e-6))
-    look = {"colormap": preference("defocus_colormap"), "contrast_limits": limits}
-    return make_layer(defocus_map, replace(info, unit=DEFOCUS_UNIT), placed, **look)
+    colormap = preference("defocus_colormap")
+    return make_layer(
+        defocus_map,
+        replace(info, unit=DEFOCUS_UNIT),
+        placed,
+        colormap=colormap,
+        contrast_limits=limits,
+    )
 
 
 def confidence_layer(confidence: FloatArray, info: LayerInfo, placed: Placement) -> LayerData:
     """Confidence (H, W), 0 to 1."""
-    look = {"colormap": "magma", "contrast_limits": (0.0, 1.0)}
-    return make_layer(confidence, info, placed, **look)
+    return make_layer(confidence, info, placed, colormap="magma", contrast_limits=(0.0, 1.0))
 
 
 def mpi_layer(mpi: MultiplaneImage, info: LayerInfo, placed: Placement, white: float) -> LayerData:
@@ -163,9 +168,7 @@ def result_of_layers(layers: Iterable[Any]) -> Result:
         )
     image, mpi = (layer_info(found[kind]) for kind in (ALL_IN_FOCUS, MPI))
     if image is None or mpi is None or mpi.mpi is None:
-        raise ResultError(
-            "The multiplane image has lost its linear values; open it again."
-        )
+        raise ResultError("The multiplane image has lost its linear values; open it again.")
     return Result(
         all_in_focus=linear_image(found[ALL_IN_FOCUS]),
         defocus_map=np.asarray(found[DEFOCUS_MAP].data, np.float32),

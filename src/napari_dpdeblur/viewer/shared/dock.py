@@ -40,7 +40,7 @@ class DockedWidget(QWidget):
             elif self._was_docked:
                 self.close_down()
                 later(self._delete)
-        return super().event(event)
+        return bool(super().event(event))
 
     def _delete(self) -> None:
         if self.parent() is None:
