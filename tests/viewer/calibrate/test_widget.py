@@ -81,7 +81,7 @@ class Bench:
         for name, group in self.widget.groups.items():
             group.list.add([shoot / name])
         self.widget.camera.setText("Phone")
-        self.widget.form.show_values(solver)
+        self.widget.form.value = solver
 
     def start(self, stage):
         stages = []
@@ -163,7 +163,7 @@ def test_what_is_missing_is_told(bench, shoot):
     assert bench.messages[-1] == ("There is no capture of the discs: drop its files onto the list.")
     bench.choose(shoot, {"kernel_px": 22})
     bench.widget.panel.run_button.click()
-    assert "kernel_px cannot be 22" in bench.messages[-1]
+    assert "kernel_px = 22 cannot be used" in bench.messages[-1]
     bench.widget.target.target = None
     bench.widget.panel.run_button.click()
     assert "The target is not known" in bench.messages[-1]
@@ -180,7 +180,7 @@ def test_cancel_is_quick_and_the_widget_runs_again(bench, shoot):
     assert not child.is_running()
     # What was found stays; its layer may come a moment after the end.
     bench.until(lambda: "Phone target" in bench.names, SOON_S * 1000)
-    bench.widget.form.show_values(SOLVER)
+    bench.widget.form.value = SOLVER
     bench.widget.panel.run_button.click()
     bench.finish()
 
@@ -318,12 +318,12 @@ def test_the_target_is_saved_for_another_screen(bench, tmp_path):
 def test_settings_are_remembered(bench, viewer):
     bench.widget.camera.setText("My phone")
     bench.widget.focus.setValue(0.137)
-    bench.widget.form.show_values(SOLVER)
+    bench.widget.form.value = SOLVER
     bench.until(lambda: remembered.remembered("calibrate").get("camera") == "My phone")
     again = CalibrateWidget(viewer)
     assert again.camera.text() == "My phone"
     assert again.focus.value() == 0.137
-    assert again.form.values()["kernel_px"] == 23
+    assert again.form.value["kernel_px"] == 23
     again.deleteLater()
 
 

@@ -27,6 +27,7 @@ from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.convert import DEFOCUS_UNIT
 from napari_dpdeblur.viewer.layers.metadata import layer_info
 from napari_dpdeblur.viewer.shared import remembered
+from napari_dpdeblur.viewer.shared.settings_form import is_shown
 
 SOON_S = 20  # one second on a quiet machine: benchmarks/heartbeat.py
 
@@ -161,7 +162,7 @@ def test_a_cancelled_quick_look_promises_no_checkpoint(bench):
 def test_the_result_comes_whatever_the_controls_say_meanwhile(bench):
     bench.click_run(QUICK)
     wrong = {"preset": "paper", "front_scale": 1.0, "back_scale": 0.5}
-    bench.widget.main_form.show_values(wrong)
+    bench.widget.main_form.value = wrong
     bench.finish()
     assert {"scene all-in-focus", "scene MPI"} <= set(bench.names)
     assert list(remembered.remembered("fit speed")) == ["preview on auto"]
@@ -200,8 +201,23 @@ def test_settings_survive_the_controls(bench):
 
 def test_every_setting_has_a_control(bench):
     assert set(bench.widget.settings().model_dump()) == set(FitSettings.model_fields)
-    shown = {**bench.widget.main_form.values(), **bench.widget.other_form.values()}
-    assert set(shown) == set(FitSettings.model_fields) - {"device"}
+    shown = {**bench.widget.main_form.value, **bench.widget.other_form.value}
+    fields = {name for name, field in FitSettings.model_fields.items() if is_shown(name, field)}
+    assert set(shown) == fields - {"device"}
+
+
+def test_only_settings_that_the_preset_uses_are_shown(bench):
+    bench.widget.findChild(QCollapsible, "more_settings").expand(animate=False)
+    rounds, steps = (
+        bench.widget.findChild(QWidget, f"setting_{name}") for name in ("image_rounds", "steps")
+    )
+    for preset, expected in (("standard", (True, False)), ("paper", (False, True))):
+        bench.widget.findChild(QWidget, "setting_preset").setCurrentText(preset)
+        bench.qtbot.wait(20)
+        assert (rounds.isVisible(), steps.isVisible()) == expected
+    steps.setValue(77)
+    assert bench.widget.settings().steps == 77
+    assert bench.widget.settings("standard") == FitSettings()
 
 
 def test_settings_are_remembered(bench, viewer, tmp_path, calibration):
@@ -225,7 +241,7 @@ def test_damaged_memory_gives_the_defaults(bench, viewer):
 
 
 def test_wrong_settings_are_explained(bench):
-    bench.widget.main_form.show_values({"front_scale": 1.0, "back_scale": 0.5})
+    bench.widget.main_form.value = {"front_scale": 1.0, "back_scale": 0.5}
     bench.widget.panel.run_button.click()
     assert "must be smaller than the back scale" in bench.messages[-1]
     assert not bench.worker.is_running

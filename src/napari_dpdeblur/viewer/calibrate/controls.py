@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pydantic import ValidationError
 from qtpy.QtWidgets import QDoubleSpinBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
@@ -12,16 +9,17 @@ from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.jobs.calibration_job import CalibrationRequest
 from napari_dpdeblur.viewer.calibrate.files import CaptureGroup
 from napari_dpdeblur.viewer.calibrate.target import TargetChoice
-from napari_dpdeblur.viewer.fit.form import SettingsForm, leave_wheel_alone
 from napari_dpdeblur.viewer.shared import remembered
 from napari_dpdeblur.viewer.shared.controls import (
     fill_with_scroll,
     fold,
+    ignore_wheel,
     push_button,
     row_of,
     text_label,
 )
 from napari_dpdeblur.viewer.shared.dock import JobControls
+from napari_dpdeblur.viewer.shared.settings_form import SettingsForm
 from napari_dpdeblur.viewer.shared.worker_panel import WorkerPanel
 
 SECTION = "calibrate"
@@ -62,8 +60,8 @@ class CalibrateControls(JobControls):
         self.focus.setSingleStep(0.01)
         self.focus.setSuffix(" m")
         self.focus.setSpecialValueText(NO_FOCUS)
-        leave_wheel_alone(self.focus)
-        self.form = SettingsForm(SolveSettings, SolveSettings.model_fields, self)
+        ignore_wheel(self.focus)
+        self.form = SettingsForm(SolveSettings, parent=self)
 
     def _lay_out(self) -> None:
         target = fold("1. Target", "target_fold", "The pattern on the screen", self.target)
@@ -111,7 +109,7 @@ class CalibrateControls(JobControls):
         return CalibrationRequest(
             **paths,
             target=self.target.target,
-            settings=solve_settings(self.form.values()),
+            settings=SolveSettings.of(self.form.value),
             camera=self.camera.text().strip() or "unknown camera",
             focus_distance_m=self.focus.value() or None,
         )
@@ -122,10 +120,10 @@ class CalibrateControls(JobControls):
             {"settings": {}, "camera": "", "focus": 0.0, "diagonal": 0.0, "distance": 0.0},
         )
         try:
-            settings = solve_settings(kept["settings"])
+            settings = SolveSettings.of(kept["settings"])
         except SettingsError:
             settings = SolveSettings()
-        self.form.show_values(settings.model_dump())
+        self.form.value = settings.model_dump()
         self.camera.setText(kept["camera"])
         self.focus.setValue(kept["focus"])
         for box, value in (
@@ -149,22 +147,10 @@ class CalibrateControls(JobControls):
         remembered.remember(
             SECTION,
             {
-                "settings": self.form.values(),
+                "settings": self.form.value,
                 "camera": self.camera.text(),
                 "focus": self.focus.value(),
                 "diagonal": self.target.diagonal.value(),
                 "distance": self.target.distance.value(),
             },
         )
-
-
-def solve_settings(values: dict[str, Any]) -> SolveSettings:
-    """Check plain values; anything wrong is one SettingsError sentence."""
-    try:
-        return SolveSettings(**values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise SettingsError(
-            f"The setting {name} cannot be {first['input']}: {first['msg']}."
-        ) from error

@@ -26,9 +26,14 @@ from napari_dpdeblur.viewer.calibrate.slideshow import (
     screen_diagonal_inch,
     screen_size_px,
 )
-from napari_dpdeblur.viewer.fit.form import leave_wheel_alone
 from napari_dpdeblur.viewer.shared import remembered
-from napari_dpdeblur.viewer.shared.controls import choice, push_button, row_of, text_label
+from napari_dpdeblur.viewer.shared.controls import (
+    choice,
+    ignore_wheel,
+    push_button,
+    row_of,
+    text_label,
+)
 
 KEPT_FILE = "napari-dpdeblur-target.json"
 DEFAULT_INCH, DEFAULT_CM = 14.0, 45.0
@@ -176,5 +181,5 @@ def _length(
     box.setDecimals(1)
     box.setSuffix(unit)
     box.setValue(value)
-    leave_wheel_alone(box)
+    ignore_wheel(box)
     return box

@@ -16,10 +16,10 @@ from napari_dpdeblur.jobs import fit_job
 from napari_dpdeblur.viewer.fit.command import SETTINGS_FILE, fit_command
 from napari_dpdeblur.viewer.fit.devices import DeviceList
 from napari_dpdeblur.viewer.fit.estimate import estimate_text
-from napari_dpdeblur.viewer.fit.form import SettingsForm
 from napari_dpdeblur.viewer.fit.inputs import FitInputs
 from napari_dpdeblur.viewer.fit.loss_plot import LossPlot
 from napari_dpdeblur.viewer.fit.output import OutputFolder
+from napari_dpdeblur.viewer.fit.preset_settings import used_settings
 from napari_dpdeblur.viewer.fit.region import visible_region
 from napari_dpdeblur.viewer.shared import remembered
 from napari_dpdeblur.viewer.shared.controls import (
@@ -30,6 +30,8 @@ from napari_dpdeblur.viewer.shared.controls import (
     text_label,
 )
 from napari_dpdeblur.viewer.shared.dock import JobControls
+from napari_dpdeblur.viewer.shared.settings_form import SettingsForm
+from napari_dpdeblur.viewer.shared.timers import later
 from napari_dpdeblur.viewer.shared.worker_panel import WorkerPanel
 
 SECTION = "fit"
@@ -37,6 +39,15 @@ MAIN_SETTINGS = ("preset", "layers", "front_scale", "back_scale")
 OTHER_SETTINGS = tuple(
     name for name in FitSettings.model_fields if name not in (*MAIN_SETTINGS, "device")
 )
+LABELS = {
+    "front_scale": "Nearest blur",
+    "back_scale": "Farthest blur",
+    "weights": "Weights of the objective",
+    "blend_px": "Tile blending (px)",
+    "image_rounds": "Image rounds",
+    "image_steps": "Steps per round",
+    "smooth_image": "Image smoothing",
+}
 SETTLE_MS = 150
 
 
@@ -47,6 +58,7 @@ class FitControls(JobControls):
         super().__init__()
         self._viewer = viewer
         self._estimated_s: float | None = None
+        self._used: frozenset[str] = frozenset()  # settings that are shown
         self._make_choices()
         self._make_panel()
         self._restore()
@@ -57,9 +69,10 @@ class FitControls(JobControls):
     def _make_choices(self) -> None:
         self.inputs = FitInputs(self._viewer, self)
         self.devices = DeviceList(self)
-        self.main_form = SettingsForm(FitSettings, MAIN_SETTINGS, self)
-        self.main_form.layout().insertRow(1, "device", self.devices)
-        self.other_form = SettingsForm(FitSettings, OTHER_SETTINGS, self)
+        self.main_form = SettingsForm(FitSettings, MAIN_SETTINGS, LABELS, parent=self)
+        self.main_form.insert_row(1, "Device", self.devices)
+        self.other_form = SettingsForm(FitSettings, OTHER_SETTINGS, LABELS, parent=self)
+        self.main_form.changed.connect(self._show_used_settings)
         self.output = OutputFolder(self)
         self.visible_only = QCheckBox("only the visible region")
         self.visible_only.setObjectName("visible_only")
@@ -75,14 +88,14 @@ class FitControls(JobControls):
         self.look_whole = push_button(
             "Quick look, whole", "quick_whole", "Preview of the whole picture at low resolution"
         )
-        more = fold(
-            "More settings", "more_settings", "Everything else to be told", self._folded_content()
+        self.more = fold(
+            "More settings", "more_settings", "All other settings of the fit", self._more_content()
         )
         looks = row_of(self.look_here, self.look_whole)
-        parts = [self.inputs, self.main_form, self.visible_only, looks, self.plot, more]
+        parts = [self.inputs, self.main_form, self.visible_only, looks, self.plot, self.more]
         fill_with_scroll(self, parts, pinned=[self.estimate, self.panel])
 
-    def _folded_content(self) -> QWidget:
+    def _more_content(self) -> QWidget:
         content = QWidget()
         layout = QVBoxLayout(content)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -98,17 +111,38 @@ class FitControls(JobControls):
         layout.addWidget(row_of(command, text, reset))
         return content
 
-    def settings(self) -> FitSettings:
-        """What the controls say; SettingsError when it makes no sense."""
-        values = {**self.main_form.values(), **self.other_form.values()}
-        return FitSettings.of({**values, "device": self.devices.device})
+    def settings(self, preset: str | None = None) -> FitSettings:
+        """What the controls say, for another preset if given; SettingsError if it is wrong.
+
+        Settings that the preset does not use have their default.
+        """
+        values = {**self.main_form.value, **self.other_form.value, "device": self.devices.device}
+        values["preset"] = preset or values["preset"]
+        used = used_settings(values["preset"])
+        return FitSettings.of({name: value for name, value in values.items() if name in used})
 
     def show_settings(self, settings: FitSettings) -> None:
         """Bring the controls to these settings."""
         values = settings.model_dump()
-        self.main_form.show_values(values)
-        self.other_form.show_values(values)
+        self.main_form.value = values
+        self.other_form.value = values
         self.devices.choose(settings.device)
+        self._show_used_settings()
+
+    def _show_used_settings(self) -> None:
+        """Hide the settings that the chosen preset does not use."""
+        used = used_settings(self.main_form.value["preset"])
+        if used == self._used:
+            return
+        self._used = used
+        self.main_form.show_only(used)
+        self.other_form.show_only(used)
+        later(self._fit_section)
+
+    def _fit_section(self) -> None:
+        """Give the open section the height of its rows, which superqt sets when it opens."""
+        if self.more.isExpanded():
+            self.more.expand(animate=False)
 
     def show_defaults(self) -> None:
         """Bring the controls to the default settings."""

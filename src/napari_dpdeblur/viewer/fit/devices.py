@@ -7,8 +7,7 @@ from qtpy.QtWidgets import QComboBox, QWidget
 
 from napari_dpdeblur.jobs import device_job
 from napari_dpdeblur.jobs.messages import Job
-from napari_dpdeblur.viewer.fit.form import leave_wheel_alone
-from napari_dpdeblur.viewer.shared.controls import let_shrink
+from napari_dpdeblur.viewer.shared.controls import ignore_wheel, let_shrink
 from napari_dpdeblur.viewer.shared.worker import Worker
 
 AUTOMATIC = "auto"
@@ -25,7 +24,7 @@ class DeviceList(QComboBox):
         self.setObjectName("device")
         self.setToolTip("Where to compute; automatic takes an accelerator where there is one")
         let_shrink(self)
-        leave_wheel_alone(self)
+        ignore_wheel(self)
         self._wanted = AUTOMATIC
         self._fill(_found or {"cpu": "CPU"})
         self.activated.connect(lambda _: self._remember_choice())

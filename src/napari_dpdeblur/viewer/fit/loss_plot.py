@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 
 import pyqtgraph
-from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QWidget
+from superqt.utils import QSignalThrottler
 
 HEIGHT_PX = 130
 COLORS = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#d55e00")  # safe for all eyes
@@ -34,10 +34,9 @@ class LossPlot(pyqtgraph.PlotWidget):
         self._curves: dict[str, pyqtgraph.PlotDataItem] = {}
         self._points: dict[str, tuple[list[int], list[float]]] = {}
         self._steps = 0
-        self._drawing = QTimer(self)
-        self._drawing.setSingleShot(True)
-        self._drawing.setInterval(DRAW_MS)
-        self._drawing.timeout.connect(self.draw)
+        self._drawing = QSignalThrottler(QSignalThrottler.EmissionPolicy.Trailing, self)
+        self._drawing.setTimeout(DRAW_MS)
+        self._drawing.triggered.connect(self.draw)
         self._show_axes(False)
 
     def start(self) -> None:
@@ -57,8 +56,7 @@ class LossPlot(pyqtgraph.PlotWidget):
                 steps.append(self._steps)
                 values.append(math.log10(value))
                 _thin_out(steps, values)
-        if not self._drawing.isActive():
-            self._drawing.start()
+        self._drawing.throttle()
 
     def draw(self) -> None:
         """Show everything that was added."""

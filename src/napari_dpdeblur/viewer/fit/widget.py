@@ -52,27 +52,27 @@ class FitWidget(FitControls):
         """Start the fit that the controls describe."""
         capture = self.inputs.capture
         output = None if capture is None else self.output.folder_for(capture.name)
-        self._start({}, {"region": self.region(), "is_resumable": True, "output": output})
+        self._start(None, {"region": self.region(), "is_resumable": True, "output": output})
 
     def look_at_region(self) -> None:
         """Fit the visible region quickly."""
-        self._start({"preset": "preview"}, {"region": self.visible_part()}, QUICK_LOOK)
+        self._start("preview", {"region": self.visible_part()}, QUICK_LOOK)
 
     def look_at_whole(self) -> None:
         """Fit the whole picture at low resolution."""
         capture = self.inputs.capture
         shorter_px = min(capture.shape[-2:]) if capture is not None else 0
         reduction = max(min(LOW_RESOLUTION, shorter_px // MIN_LOW_PX), 1)
-        self._start({"preset": "preview"}, {"reduction": reduction}, QUICK_LOOK)
+        self._start("preview", {"reduction": reduction}, QUICK_LOOK)
 
-    def _start(self, changes: dict[str, Any], options: dict[str, Any], suffix: str = "") -> None:
+    def _start(self, preset: str | None, options: dict[str, Any], suffix: str = "") -> None:
         capture, calibration = self.inputs.capture, self.inputs.calibration
         problem = self._reason_not_to_start()
         if problem is not None or capture is None or calibration is None:
             show_warning(problem)
             return
         try:
-            settings = self.settings().changed(**changes)
+            settings = self.settings(preset)
         except SettingsError as error:
             show_error(str(error))
             return

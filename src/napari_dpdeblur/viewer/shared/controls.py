@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qtpy.QtCore import QSize, Qt
+from qtpy.QtCore import QEvent, QObject, QSize, Qt
 from qtpy.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -122,3 +122,19 @@ def row_of(*parts: QWidget) -> QWidget:
     for part in parts:
         layout.addWidget(part)
     return row
+
+
+class _WheelFilter(QObject):
+    """Passes the wheel on to the panel while its control has no focus."""
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Wheel and not watched.hasFocus():
+            event.ignore()
+            return True
+        return False
+
+
+def ignore_wheel(control: QWidget) -> None:
+    """Let the wheel scroll the panel instead of changing a control that was not clicked."""
+    control.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    control.installEventFilter(_WheelFilter(control))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from qtpy.QtCore import QEvent, QTimer
+from qtpy.QtCore import QEvent
 from qtpy.QtWidgets import QWidget
+from superqt.utils import QSignalDebouncer
 
 from napari_dpdeblur.viewer.shared.timers import later
 from napari_dpdeblur.viewer.shared.worker_panel import WorkerPanel
@@ -60,9 +61,8 @@ class JobControls(DockedWidget):
         self, signals: Iterable[Any], pause_ms: int, settle: Callable[[], None]
     ) -> None:
         """Call ``settle`` when none of the signals has come for a while."""
-        timer = QTimer(self)
-        timer.setSingleShot(True)
-        timer.setInterval(pause_ms)
-        timer.timeout.connect(settle)
+        debouncer = QSignalDebouncer(parent=self)
+        debouncer.setTimeout(pause_ms)
+        debouncer.triggered.connect(settle)
         for signal in signals:
-            signal.connect(lambda *_: timer.start())
+            signal.connect(lambda *_: debouncer.throttle())
