@@ -109,7 +109,9 @@ class Tour:
             self.until(lambda: len(widget.plot.values().get("data", [])) > 6, timeout_s)
         self.settle(0.2)
         self.shot("03_fit_running")
-        self.until(lambda: self.is_idle(widget) and GROUP in queries.runs(self.viewer), timeout_s)
+        self.until(
+            lambda: self.is_idle(widget) and GROUP in queries.results(self.viewer), timeout_s
+        )
         self.settle(0.4)
         return widget
 

@@ -81,7 +81,7 @@ def read_pair(paths: Paths) -> list[Any]:
     views = _open_views(capture)
     if set(views) == {LEFT, RIGHT}:
         if any(set(given) & set(view.opened_from) for view in views.values()):
-            show_info(f"{capture.name} is open already.")
+            show_info(f"{capture.name} is already open.")
         return NOTHING
     layers = capture_layers(capture)
     for view in views.values():  # the view that was left has to belong to the same record
@@ -192,7 +192,7 @@ def _note_files(layer: LayerData, given: list[str]) -> None:
 def _open_views(capture: DualPixelCapture) -> dict[str, LayerInfo]:
     """What is known about the views of this capture in the current viewer, by their kind."""
     viewer = napari.current_viewer()
-    known = [] if viewer is None else [info for _, info in queries.described(viewer)]
+    known = [] if viewer is None else [info for _, info in queries.described_layers(viewer)]
     return {
         info.kind: info
         for info in known

@@ -139,7 +139,7 @@ def _fetched_layers(scene: str) -> Generator[tuple[int, int, str], None, Fetched
     except DpDeblurError as error:
         return [], error
     except Exception as error:
-        return [], DownloadError(f"Scene {scene} cannot be opened ({error}); try again.")
+        return [], DownloadError(f"Scene {scene} could not be opened ({error}); try again.")
 
 
 def _read_scene(scene: str) -> list[LayerData]:
@@ -186,7 +186,7 @@ def _title(scene: str) -> str:
 def _notice(scene: str) -> LayerData:
     """A picture that says what is going on."""
     canvas = Image.new("L", NOTICE_SIZE, 30)
-    text = f"Fetching Pixel 4 scene {scene} ...\nIt appears here when it is ready."
+    text = f"Downloading Pixel 4 scene {scene}...\nIt will appear here when ready."
     middle = (NOTICE_SIZE[0] / 2, NOTICE_SIZE[1] / 2)
     font = ImageFont.load_default(28)
     ImageDraw.Draw(canvas).multiline_text(middle, text, 235, font, anchor="mm", align="center")

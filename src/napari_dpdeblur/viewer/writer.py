@@ -31,7 +31,7 @@ def write_run(path: str, layers: Iterable[LayerData]) -> list[str]:
     groups = list(dict.fromkeys(info.group for _, info in known if info and info.defocus_scales))
     if len(groups) > 1:
         raise ResultError(
-            f"The chosen layers belong to {len(groups)} results ({', '.join(groups)}); "
+            f"The selected layers belong to {len(groups)} results ({', '.join(groups)}); "
             "select the layers of one of them and save again."
         )
     result = result_of_layers(results)
@@ -71,7 +71,7 @@ def _write_picture(path: str, layer: Any, attributes: dict[str, Any]) -> Path:
     info = layer_info(layer)
     if np.ndim(layer.data) != 2 and (info is None or info.linear is None):
         raise ResultError(
-            f"The layer {attributes.get('name')} keeps no linear values; "
+            f"The layer {attributes.get('name')} has no linear values; "
             "save it with napari's own writer."
         )
     image = linear_image(layer)

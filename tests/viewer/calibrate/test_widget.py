@@ -134,7 +134,7 @@ def test_from_photographs_to_a_saved_file(bench, shoot, tmp_path):
     assert COLORS[verdict["grade"]] in bench.widget.verdict.text()
     path = tmp_path / "phone"
     bench.widget.save(path)
-    bench.until(lambda: any("is saved in" in text for text in bench.messages))
+    bench.until(lambda: any("Calibration saved to" in text for text in bench.messages))
     saved = load_calibration(tmp_path / "phone.dpcal")
     assert saved.content_hash() == bench.widget.calibration.content_hash()
 
@@ -160,13 +160,13 @@ def test_files_are_dropped_onto_a_list(bench, shoot):
 
 def test_what_is_missing_is_told(bench, shoot):
     bench.widget.panel.run_button.click()
-    assert bench.messages[-1] == ("There is no capture of the discs: drop its files onto the list.")
+    assert bench.messages[-1] == "No captures of the discs: drop their files onto the list."
     bench.choose(shoot, {"kernel_px": 22})
     bench.widget.panel.run_button.click()
     assert "kernel_px = 22 cannot be used" in bench.messages[-1]
     bench.widget.target.target = None
     bench.widget.panel.run_button.click()
-    assert "The target is not known" in bench.messages[-1]
+    assert "No calibration target" in bench.messages[-1]
     assert not bench.worker.is_running
 
 
@@ -277,7 +277,7 @@ def test_a_name_without_suffix_replaces_no_file(bench, calibration, tmp_path, mo
     assert "phone.dpcal exists already and is not overwritten" in bench.messages[-1]
     assert earlier.read_bytes() == b"earlier"
     bench.widget.save(earlier)  # a dialog has asked about this name
-    bench.until(lambda: any("is saved in" in text for text in bench.messages))
+    bench.until(lambda: any("Calibration saved to" in text for text in bench.messages))
     assert load_calibration(earlier).content_hash() == calibration.content_hash()
 
 
@@ -287,7 +287,7 @@ def test_the_command_line_can_name_what_was_saved(bench, viewer, calibration, tm
     assert inputs.calibration_path is None
     bench.widget.calibration = calibration
     bench.widget.save(tmp_path / "lens.dpcal")
-    bench.until(lambda: any("is saved in" in text for text in bench.messages))
+    bench.until(lambda: any("Calibration saved to" in text for text in bench.messages))
     assert inputs.calibration is calibration
     assert inputs.calibration_path == tmp_path / "lens.dpcal"
 
@@ -309,7 +309,7 @@ def test_the_target_is_shown_and_kept(bench, viewer, qtbot):
 def test_the_target_is_saved_for_another_screen(bench, tmp_path):
     bench.widget.target.save(tmp_path)
     bench.until(lambda: bench.messages)
-    assert bench.messages[-1] == f"The target is saved in {tmp_path}."
+    assert bench.messages[-1] == f"Target saved to {tmp_path}."
     assert {"discs.png", "slides.html", "target.json"} <= {p.name for p in tmp_path.iterdir()}
     bench.widget.target.load(tmp_path / "discs.png")
     assert "does not describe a calibration target" in bench.messages[-1]

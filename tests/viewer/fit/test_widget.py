@@ -61,7 +61,7 @@ def test_run_gives_the_result_as_layers_in_their_place(bench, scene_capture, cal
     assert not bench.viewer.layers["scene defocus map"].visible
     assert not bench.viewer.layers["scene MPI"].visible
     assert bench.viewer.layers.selection.active is image
-    assert list(queries.runs(bench.viewer)) == ["scene"]
+    assert list(queries.results(bench.viewer)) == ["scene"]
     defocus_map = bench.viewer.layers["scene defocus map"]
     assert layer_info(defocus_map).unit == DEFOCUS_UNIT
     if hasattr(defocus_map, "colorbar"):  # napari 0.7 and newer
@@ -119,7 +119,7 @@ def assert_cancel_is_quick_and_keeps_the_pictures(bench, child):
     assert time.monotonic() - begin < SOON_S
     assert {"scene partial all-in-focus", "scene partial defocus map"} <= set(bench.names)
     assert bench.viewer.layers["scene left"].visible
-    assert "The fit was cancelled at" in bench.messages[-1]
+    assert "Fit cancelled at" in bench.messages[-1]
     bench.until(lambda: not child.is_running())
     assert bench.widget.panel.run_button.isEnabled()
 
@@ -128,7 +128,7 @@ def test_quick_look_at_low_resolution(bench):
     bench.widget.show_settings(QUICK)
     bench.widget.findChild(QWidget, "quick_whole").click()
     bench.finish()
-    image = bench.viewer.layers["scene quick look all-in-focus"]
+    image = bench.viewer.layers["scene preview all-in-focus"]
     assert image.data.shape == (96, 128)
     np.testing.assert_allclose(
         image.extent.world, bench.viewer.layers["scene left"].extent.world, atol=1.0
@@ -145,17 +145,17 @@ def test_quick_look_at_what_is_visible(bench):
     bench.widget.show_settings(QUICK)
     bench.widget.findChild(QWidget, "quick_region").click()
     bench.finish()
-    image = bench.viewer.layers["scene quick look all-in-focus"]
+    image = bench.viewer.layers["scene preview all-in-focus"]
     assert image.data.shape == (height, width)
     np.testing.assert_allclose(image.translate, (top, left))
 
 
 def test_a_cancelled_quick_look_promises_no_checkpoint(bench):
     bench.widget.show_settings(QUICK)
-    bench.widget.look_at_whole()
+    bench.widget.preview_whole()
     bench.widget.panel.cancel_button.click()
     bench.until(lambda: not bench.worker.is_running)
-    assert bench.messages[-1].startswith("The fit was cancelled at")
+    assert bench.messages[-1].startswith("Fit cancelled at")
     assert "checkpoint" not in bench.messages[-1]
 
 

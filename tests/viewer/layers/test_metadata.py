@@ -38,8 +38,8 @@ def test_what_is_not_ours_is_passed_over(foreign):
     assert layer_info((layer.data, {}, "image")) is None
 
 
-def test_copies_keep_the_information(make_record):
-    info = LayerInfo("mpi", "scene", mpi=make_record().mpi)
+def test_copies_keep_the_information(make_result):
+    info = LayerInfo("mpi", "scene", mpi=make_result().mpi)
     for again in (copy.deepcopy(info), pickle.loads(pickle.dumps(info))):
         assert (again.kind, again.group) == ("mpi", "scene")
         np.testing.assert_array_equal(again.mpi.alpha, info.mpi.alpha)

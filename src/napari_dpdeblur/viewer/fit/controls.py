@@ -23,15 +23,15 @@ from napari_dpdeblur.viewer.fit.preset_settings import used_settings
 from napari_dpdeblur.viewer.fit.region import visible_region
 from napari_dpdeblur.viewer.shared import remembered
 from napari_dpdeblur.viewer.shared.controls import (
-    fill_with_scroll,
-    fold,
+    in_row,
+    lay_out_scrolling,
     push_button,
-    row_of,
+    section,
     text_label,
 )
 from napari_dpdeblur.viewer.shared.dock import JobControls
 from napari_dpdeblur.viewer.shared.settings_form import SettingsForm
-from napari_dpdeblur.viewer.shared.timers import later
+from napari_dpdeblur.viewer.shared.timers import call_later
 from napari_dpdeblur.viewer.shared.worker_panel import WorkerPanel
 
 SECTION = "fit"
@@ -74,26 +74,26 @@ class FitControls(JobControls):
         self.other_form = SettingsForm(FitSettings, OTHER_SETTINGS, LABELS, parent=self)
         self.main_form.changed.connect(self._show_used_settings)
         self.output = OutputFolder(self)
-        self.visible_only = QCheckBox("only the visible region")
+        self.visible_only = QCheckBox("Visible region only")
         self.visible_only.setObjectName("visible_only")
-        self.visible_only.setToolTip("Fit the part of the capture that the canvas shows now")
+        self.visible_only.setToolTip("Fit only the part of the capture that the canvas shows")
 
     def _make_panel(self) -> None:
-        self.estimate = text_label("estimate", "Rough time and memory that the fit will need")
+        self.estimate = text_label("estimate", "Estimated time and memory of the fit")
         self.panel = WorkerPanel("Run", "the fit", self)
         self.plot = LossPlot(self)
-        self.look_here = push_button(
-            "Quick look here", "quick_region", "Preview of the part that the canvas shows now"
+        self.preview_region_button = push_button(
+            "Preview region", "quick_region", "Quick fit of the visible region"
         )
-        self.look_whole = push_button(
-            "Quick look, whole", "quick_whole", "Preview of the whole picture at low resolution"
+        self.preview_whole_button = push_button(
+            "Preview image", "quick_whole", "Quick fit of the whole image at low resolution"
         )
-        self.more = fold(
+        self.more = section(
             "More settings", "more_settings", "All other settings of the fit", self._more_content()
         )
-        looks = row_of(self.look_here, self.look_whole)
+        looks = in_row(self.preview_region_button, self.preview_whole_button)
         parts = [self.inputs, self.main_form, self.visible_only, looks, self.plot, self.more]
-        fill_with_scroll(self, parts, pinned=[self.estimate, self.panel])
+        lay_out_scrolling(self, parts, pinned=[self.estimate, self.panel])
 
     def _more_content(self) -> QWidget:
         content = QWidget()
@@ -102,13 +102,13 @@ class FitControls(JobControls):
         layout.addWidget(self.other_form)
         layout.addWidget(self.output)
         command = push_button(
-            "Copy command", "copy_command", "Copy the same fit as a command line", self.copy_command
+            "Copy command", "copy_command", "Copy the equivalent command line", self.copy_command
         )
         text = push_button("Copy YAML", "copy_yaml", "Copy all settings as YAML", self.copy_yaml)
         reset = push_button(
-            "Defaults", "defaults", "Go back to the default settings", self.show_defaults
+            "Defaults", "defaults", "Restore the default settings", self.show_defaults
         )
-        layout.addWidget(row_of(command, text, reset))
+        layout.addWidget(in_row(command, text, reset))
         return content
 
     def settings(self, preset: str | None = None) -> FitSettings:
@@ -137,7 +137,7 @@ class FitControls(JobControls):
         self._used = used
         self.main_form.show_only(used)
         self.other_form.show_only(used)
-        later(self._fit_section)
+        call_later(self._fit_section)
 
     def _fit_section(self) -> None:
         """Give the open section the height of its rows, which superqt sets when it opens."""
@@ -160,7 +160,7 @@ class FitControls(JobControls):
         """Put the command line onto the clipboard."""
         capture = self.inputs.capture
         if capture is None:
-            show_warning("Open a dual-pixel capture first, so that the command can name it.")
+            show_warning("Open a dual-pixel capture first.")
             return
         output = self.output.folder_for(capture.name)
         try:
@@ -171,8 +171,8 @@ class FitControls(JobControls):
             return
         QApplication.clipboard().setText(text)
         needs_file = f"--settings {SETTINGS_FILE}" in text
-        advice = f" Save the YAML, too, as {SETTINGS_FILE}." if needs_file else ""
-        show_info(f"The command line is copied.{advice}")
+        advice = f" Also save the YAML as {SETTINGS_FILE}." if needs_file else ""
+        show_info(f"Command line copied.{advice}")
 
     def copy_yaml(self) -> None:
         """Put the settings onto the clipboard."""
@@ -181,7 +181,7 @@ class FitControls(JobControls):
         except SettingsError as error:
             show_error(str(error))
             return
-        show_info("The settings are copied as YAML.")
+        show_info("Settings copied as YAML.")
 
     def _crop(self) -> Crop | None:
         region, calibration = self.region(), self.inputs.calibration

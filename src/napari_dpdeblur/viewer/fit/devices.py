@@ -22,7 +22,7 @@ class DeviceList(QComboBox):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("device")
-        self.setToolTip("Where to compute; automatic takes an accelerator where there is one")
+        self.setToolTip("Where to compute; automatic uses a GPU if there is one")
         let_shrink(self)
         ignore_wheel(self)
         self._wanted = AUTOMATIC
@@ -55,7 +55,7 @@ class DeviceList(QComboBox):
         best = next((name for name in ("cuda", "mps") if name in devices), "cpu")
         self.blockSignals(True)
         self.clear()
-        self.addItem(f"automatic: {devices[best]}", AUTOMATIC)
+        self.addItem(f"Automatic: {devices[best]}", AUTOMATIC)
         for name, text in devices.items():
             self.addItem(text, name)
         self.setCurrentIndex(max(self.findData(self._wanted), 0))

@@ -28,7 +28,7 @@ def estimate_text(
     if capture is None:
         return "", None
     if calibration is None:
-        return "No calibration is chosen: make or load one with the Calibrate widget.", None
+        return "No calibration: make or load one in the Calibrate panel.", None
     height, width = _size(capture, calibration, region)
     sizes = (height, width, capture.shape[1], settings.layers, settings.preset)
     rows = capture.row_upsampling * round(capture.pixel_aspect)
@@ -43,7 +43,7 @@ def estimate_text(
         f"({free / 1e9:.0f} GB free)"
     )
     if need > free:
-        text += "; not enough: fit a region or use fewer layers"
+        text += "; not enough memory: fit a region or use fewer layers"
     return text + ".", plain_s
 
 

@@ -12,10 +12,10 @@ from qtpy.QtWidgets import QComboBox, QFileDialog, QFormLayout, QWidget
 from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.viewer.layers import queries
-from napari_dpdeblur.viewer.shared.controls import browse_button, choice, row_of
+from napari_dpdeblur.viewer.shared.controls import browse_button, choice, in_row
 
-NO_CAPTURE = "open a capture first"
-NO_CALIBRATION = "none"
+NO_CAPTURE = "No capture open"
+NO_CALIBRATION = "None"
 FILTER = "Calibrations (*.dpcal);;All files (*)"
 
 
@@ -29,15 +29,15 @@ class FitInputs(QWidget):
         self._viewer = viewer
         self._file: Path | None = None
         self._is_chosen = False  # whether the user has chosen the calibration
-        self.captures = choice("capture", "The capture to fit: two views that are open in napari")
+        self.captures = choice("capture", "Capture to fit; both views must be open in napari")
         self.calibrations = choice(
-            "calibration", "The calibration of the camera: open in napari, or a file"
+            "calibration", "Calibration of the camera: open in napari, or a file"
         )
         browse = browse_button("choose_calibration", "Choose a calibration file", self._browse)
         layout = QFormLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addRow("capture", self.captures)
-        layout.addRow("calibration", row_of(self.calibrations, browse))
+        layout.addRow("Capture", self.captures)
+        layout.addRow("Calibration", in_row(self.calibrations, browse))
         self.captures.currentIndexChanged.connect(lambda _: self._capture_chosen())
         self.calibrations.currentIndexChanged.connect(lambda _: self.changed.emit())
         self.calibrations.activated.connect(lambda _: self._keep_choice())
@@ -66,7 +66,7 @@ class FitInputs(QWidget):
         chosen = self.calibration
         if isinstance(chosen, Path):
             return chosen
-        for _, info in queries.described(self._viewer):
+        for _, info in queries.described_layers(self._viewer):
             if chosen is not None and info.calibration is chosen:
                 return None if info.calibration_path is None else Path(info.calibration_path)
         return None

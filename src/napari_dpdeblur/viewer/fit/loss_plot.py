@@ -13,7 +13,7 @@ HEIGHT_PX = 130
 COLORS = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#d55e00")  # safe for all eyes
 DRAW_MS = 250
 TICK_PX = -5  # outwards
-EMPTY, NOTE_COLOR = "the loss of a fit appears here", "#808080"
+EMPTY, NOTE_COLOR = "The loss is plotted here", "#808080"
 MAX_POINTS = 2000
 
 
@@ -24,7 +24,7 @@ class LossPlot(pyqtgraph.PlotWidget):
         super().__init__(parent, background=None, axisItems={"left": _PowerAxis("left")})
         self.setObjectName("loss_plot")
         self.setFixedHeight(HEIGHT_PX)
-        self.setToolTip("Terms of the objective after every step, on a logarithmic axis")
+        self.setToolTip("Terms of the objective at each step, on a logarithmic axis")
         self.setMenuEnabled(False)
         self.setLabel("bottom", "step")
         self._note = pyqtgraph.TextItem(EMPTY, color=NOTE_COLOR, anchor=(0.5, 0.5))

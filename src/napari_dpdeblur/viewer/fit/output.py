@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QLineEdit, QWidg
 
 from napari_dpdeblur.viewer.shared.controls import browse_button
 
-TIP = "Folder in which each fit gets a run folder of its own, named after the capture"
+TIP = "Folder for the run folders, each named after its capture"
 
 
 class OutputFolder(QWidget):
@@ -19,9 +19,9 @@ class OutputFolder(QWidget):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.save = QCheckBox("save in")
+        self.save = QCheckBox("Save to")
         self.save.setObjectName("save_run")
-        self.save.setToolTip("Write the run folder as soon as the fit is done")
+        self.save.setToolTip("Write a run folder when the fit is done")
         self.line = QLineEdit()
         self.line.setObjectName("output_folder")
         self.line.setToolTip(TIP)

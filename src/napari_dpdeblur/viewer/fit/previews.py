@@ -13,7 +13,7 @@ import numpy as np
 from napari_dpdeblur.array_types import Crop, FloatArray
 from napari_dpdeblur.jobs.messages import Progress
 from napari_dpdeblur.viewer.layers import convert, queries
-from napari_dpdeblur.viewer.layers.add import decorate, list_unaware, put_unselected
+from napari_dpdeblur.viewer.layers.add import block_layer_list, decorate, put_unselected
 from napari_dpdeblur.viewer.layers.metadata import (
     ALL_IN_FOCUS,
     DEFOCUS_MAP,
@@ -22,10 +22,10 @@ from napari_dpdeblur.viewer.layers.metadata import (
     layer_info,
     set_layer_info,
 )
-from napari_dpdeblur.viewer.layers.occluded import Covered
+from napari_dpdeblur.viewer.layers.occluded import OccludedLayers
 from napari_dpdeblur.viewer.layers.placement import box_placement
-from napari_dpdeblur.viewer.shared.task_queue import Piecewise
-from napari_dpdeblur.viewer.shared.timers import when_drawn
+from napari_dpdeblur.viewer.shared.task_queue import GuiTaskQueue
+from napari_dpdeblur.viewer.shared.timers import call_after_draw
 
 LIVE_IMAGE, LIVE_MAP = "live image", "live defocus map"
 FINAL = {LIVE_IMAGE: ALL_IN_FOCUS, LIVE_MAP: DEFOCUS_MAP}
@@ -33,7 +33,7 @@ PARTIAL = {kind: f"partial {final}" for kind, final in FINAL.items()}
 MAX_SHARE = 0.05  # of the window's time that previews may take
 
 
-class LivePreviews:
+class PreviewLayers:
     """The layers "live image" and "live defocus map" of one fit.
 
     One that the user deletes stays away for the rest of the fit. Making a layer costs napari a
@@ -42,11 +42,11 @@ class LivePreviews:
     cover is hidden meanwhile.
     """
 
-    def __init__(self, viewer: Any, group: str, piecewise: Piecewise) -> None:
+    def __init__(self, viewer: Any, group: str, tasks: GuiTaskQueue) -> None:
         self._viewer = viewer
         self._group = group
-        self._piecewise = piecewise
-        self._covered = Covered(viewer)
+        self._tasks = tasks
+        self._occluded = OccludedLayers(viewer)
         self._place: Crop = (0, 0, 0, 0)
         self._has_place = False  # which comes with the first event of a fit
         self._shown: dict[str, Any] = {}
@@ -61,7 +61,7 @@ class LivePreviews:
         for kind, picture in ((LIVE_MAP, event.defocus_map), (LIVE_IMAGE, event.all_in_focus)):
             if picture is not None:
                 self._newest[kind] = picture
-        is_time = time.perf_counter() >= self._next_s and not self._piecewise.is_busy
+        is_time = time.perf_counter() >= self._next_s and not self._tasks.is_busy
         if is_time and self._newest and self._has_place:
             self._show_newest()
 
@@ -87,7 +87,7 @@ class LivePreviews:
         self._reveal()
         obsolete, decorations = [], []
         for kind, layer in self._present().items():
-            self._covered.leave_out(layer)
+            self._occluded.leave_out(layer)
             if queries.layer_of(self._viewer, self._group, FINAL[kind]) is None:
                 _rename(layer, self._group, FINAL[kind])
                 decorations.append(partial(decorate, self._viewer, layer))
@@ -101,7 +101,7 @@ class LivePreviews:
 
     def _end(self) -> None:
         self._shown, self._newest = {}, {}
-        self._covered.restore()
+        self._occluded.restore()
 
     def _present(self) -> dict[str, Any]:
         return {k: layer for k, layer in self._shown.items() if layer in self._viewer.layers}
@@ -112,8 +112,8 @@ class LivePreviews:
         for kind in [kind for kind in self._newest if kind in self._shown]:
             self._change(kind)
         if missing:
-            self._piecewise.do([partial(self._add, missing[-1]), self._reveal])
-        when_drawn(self._rest_after, begin)
+            self._tasks.add([partial(self._add, missing[-1]), self._reveal])
+        call_after_draw(self._rest_after, begin)
 
     def _rest_after(self, seconds: float) -> None:
         self._next_s = time.perf_counter() + seconds / MAX_SHARE
@@ -130,14 +130,14 @@ class LivePreviews:
         for layer in added:
             if layer in self._viewer.layers:
                 layer.visible = True
-                self._covered.hide_below(layer)
+                self._occluded.hide_below(layer)
 
     def _change(self, kind: str) -> None:
         layer, picture = self._shown[kind], self._newest.pop(kind)
         if layer in self._viewer.layers:
             data, options, _ = _live_layer(kind, picture, self._group, self._place)
             limits = options.get("contrast_limits", None)
-            with list_unaware(self._viewer):
+            with block_layer_list(self._viewer):
                 layer.data = data
                 if limits is not None and tuple(layer.contrast_limits) != limits:
                     layer.contrast_limits = limits

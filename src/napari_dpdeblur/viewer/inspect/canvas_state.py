@@ -6,13 +6,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from napari_dpdeblur.viewer.layers.metadata import kind_of
-from napari_dpdeblur.viewer.layers.queries import ours
+from napari_dpdeblur.viewer.layers.queries import own_layers
 
 LAYER_VIEW, REFOCUSED, DEPTH_VIEW = "layer view", "refocused", "3D layers"
 INSPECTED = (LAYER_VIEW, REFOCUSED, DEPTH_VIEW)  # layers that only the inspection makes
 
 
-class Stage:
+class CanvasState:
     """Shows one layer alone; remembers which ones were visible before."""
 
     def __init__(self, viewer: Any) -> None:
@@ -21,7 +21,7 @@ class Stage:
 
     def show(self, shown: Any) -> None:
         """Make a layer visible and hide the other layers of ours."""
-        for layer in ours(self._viewer):
+        for layer in own_layers(self._viewer):
             self._before.setdefault(layer, layer.visible and kind_of(layer) not in INSPECTED)
             if layer.visible != (layer is shown):
                 layer.visible = layer is shown

@@ -11,14 +11,14 @@ import numpy as np
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QFormLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
 
-from napari_dpdeblur.viewer.inspect.canvas_state import DEPTH_VIEW, Stage, camera_of
-from napari_dpdeblur.viewer.inspect.latest_task import LatestWorker, Superseder
+from napari_dpdeblur.viewer.inspect.canvas_state import DEPTH_VIEW, CanvasState, camera_of
 from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.convert import display_stack, make_layer
 from napari_dpdeblur.viewer.layers.metadata import LayerInfo
 from napari_dpdeblur.viewer.layers.placement import stacked
-from napari_dpdeblur.viewer.layers.queries import ours
+from napari_dpdeblur.viewer.layers.queries import own_layers
+from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
 
 MAX_ATLAS_PX = 4096  # what every graphics driver accepts
 MAX_PLANE_PX = 672
@@ -50,7 +50,7 @@ class _Before:
     def of(cls, viewer: Any) -> _Before:
         camera, dims = camera_of(viewer), viewer.dims
         pose = {name: getattr(camera, name) for name in POSE}
-        shown = next((layer for layer in reversed(ours(viewer)) if layer.visible), None)
+        shown = next((layer for layer in reversed(own_layers(viewer)) if layer.visible), None)
         return cls(dims.ndisplay, dims.point, pose, shown)
 
     def restore(self, viewer: Any) -> None:
@@ -67,14 +67,14 @@ class DepthPanel(QWidget):
     failed = Signal(str)
     left = Signal()
 
-    def __init__(self, viewer: Any, stage: Stage, parent: QWidget | None = None) -> None:
+    def __init__(self, viewer: Any, canvas: CanvasState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._viewer, self._stage = viewer, stage
+        self._viewer, self._canvas = viewer, canvas
         self._source: MpiSource | None = None
         self._layer: Any | None = None
         self._before: _Before | None = None
         self._looks_from_behind = False
-        self._worker = LatestWorker(self)
+        self._worker = LatestTask(self)
         self._worker.done.connect(self._show)
         self._worker.failed.connect(lambda _, text: self._fail(text))
         self._build()
@@ -84,16 +84,16 @@ class DepthPanel(QWidget):
     def _build(self) -> None:
         self.toggle = QPushButton("Show in &3D", objectName="inspect_3d", checkable=True)
         self.toggle.setToolTip(
-            "Spread the layers along the depth and look at them from the side; drag in the "
-            "canvas to turn. Press again to come back."
+            "Spread the layers in depth and view them from the side; drag in the canvas to "
+            "rotate. Click again to return."
         )
         self.toggle.toggled.connect(self._set_shown)
         self.spread = QSlider(Qt.Orientation.Horizontal, objectName="inspect_spread")
         self.spread.setRange(5, 200)
         self.spread.setValue(DEFAULT_SPREAD)
-        self.spread.setToolTip("Depth from the farthest to the nearest layer.")
+        self.spread.setToolTip("Distance between the farthest and the nearest layer.")
         self.spread.valueChanged.connect(self._place)
-        text = QLabel("Nearer layers are closer to you. Drag to turn, wheel to zoom.")
+        text = QLabel("Drag to rotate, scroll to zoom.")
         text.setWordWrap(True)
         form = QFormLayout()
         form.addRow("Spread", self.spread)
@@ -123,7 +123,7 @@ class DepthPanel(QWidget):
         elif self._source is not None:
             source = self._source
 
-            def work(_: Superseder) -> Atlas:
+            def work(_: IsSuperseded) -> Atlas:
                 return make_atlas(source)
 
             self._worker.submit(work, source)
@@ -139,7 +139,7 @@ class DepthPanel(QWidget):
         placed = stacked(source.placed())
         data = make_layer((vertices, faces), info, placed, "surface", **look, **texture)
         (self._layer,) = put_layers(self._viewer, [data])
-        self._stage.show(self._layer)
+        self._canvas.show(self._layer)
         self._turn()
 
     def _turn(self) -> None:
@@ -163,7 +163,7 @@ class DepthPanel(QWidget):
             before.restore(self._viewer)
             if self._source is not None:
                 shown = before.shown if before.shown in self._viewer.layers else self._source.layer
-                self._stage.show(shown)
+                self._canvas.show(shown)
             self.left.emit()
 
     def _mesh(self, source: MpiSource) -> tuple[np.ndarray, np.ndarray]:

@@ -18,8 +18,7 @@ from qtpy.QtWidgets import (
 
 from napari_dpdeblur.optics.mpi import transmittance
 from napari_dpdeblur.results.export import display_values
-from napari_dpdeblur.viewer.inspect.canvas_state import LAYER_VIEW, Stage
-from napari_dpdeblur.viewer.inspect.latest_task import LatestWorker, Superseder
+from napari_dpdeblur.viewer.inspect.canvas_state import LAYER_VIEW, CanvasState
 from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.convert import GAMMA, make_layer
@@ -27,17 +26,18 @@ from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo
 from napari_dpdeblur.viewer.layers.placement import stacked
 from napari_dpdeblur.viewer.layers.queries import layer_of
 from napari_dpdeblur.viewer.shared.controls import choice
+from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
 
-TRANSPARENT = "Layer, transparent"
+TRANSPARENT = "Layer (RGBA)"
 COLOR, ALPHA = "Colour", "Alpha"
 TRANSMITTANCE, PREMULTIPLIED = "Transmittance", "Colour x alpha"
 CHANNELS = {
-    TRANSPARENT: "The layer as it is, transparent where it is empty.",
-    COLOR: "The colours of the layer, also where it is transparent or covered.",
-    ALPHA: "How opaque the layer is: 0 black, 1 white.",
-    TRANSMITTANCE: "How much of the layer reaches the camera past all nearer ones; "
-    "over all layers this sums to 1.",
-    PREMULTIPLIED: "Colour times alpha: the light that the layer itself gives.",
+    TRANSPARENT: "The layer itself, transparent where it is empty.",
+    COLOR: "Colour of the layer, also where it is transparent or occluded.",
+    ALPHA: "Opacity of the layer: 0 is black, 1 is white.",
+    TRANSMITTANCE: "Fraction of the layer that reaches the camera past all nearer layers; "
+    "sums to 1 over all layers.",
+    PREMULTIPLIED: "Colour times alpha: the light from the layer itself.",
 }
 
 
@@ -46,33 +46,33 @@ class LayersPanel(QWidget):
 
     failed = Signal(str)
 
-    def __init__(self, viewer: Any, stage: Stage, parent: QWidget | None = None) -> None:
+    def __init__(self, viewer: Any, canvas: CanvasState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._viewer, self._stage = viewer, stage
+        self._viewer, self._canvas = viewer, canvas
         self._source: MpiSource | None = None
-        self._worker = LatestWorker(self)
+        self._worker = LatestTask(self)
         self._worker.done.connect(self._show_view)
         self._worker.failed.connect(lambda _, text: self.failed.emit(text))
         self._build()
         viewer.dims.events.current_step.connect(self._follow_dims)
 
     def _build(self) -> None:
-        self.channel = choice("inspect_channel", "What to see of each layer.")
+        self.channel = choice("inspect_channel", "What to show of each layer.")
         for number, (name, tip) in enumerate(CHANNELS.items()):
             self.channel.addItem(name)
             self.channel.setItemData(number, tip, Qt.ItemDataRole.ToolTipRole)
         self.channel.currentTextChanged.connect(self.activate)
         self.slider = QSlider(Qt.Orientation.Horizontal, objectName="inspect_layer")
-        self.slider.setToolTip("Layer, from the back (left) to the front (right).")
+        self.slider.setToolTip("Layer, from back (left) to front (right).")
         self.slider.valueChanged.connect(self._move_dims)
         self.back = QPushButton("&Back", objectName="inspect_back")
-        self.back.setToolTip("One layer towards the back (comma on the canvas).")
+        self.back.setToolTip("Previous layer, towards the back (comma on the canvas).")
         self.back.clicked.connect(lambda: self.step(-1))
         self.front = QPushButton("&Front", objectName="inspect_front")
-        self.front.setToolTip("One layer towards the front (full stop on the canvas).")
+        self.front.setToolTip("Next layer, towards the front (full stop on the canvas).")
         self.front.clicked.connect(lambda: self.step(1))
         self.text = QLabel(objectName="inspect_layer_text", wordWrap=True)
-        self.text.setToolTip("Number, defocus scale and share of the picture of this layer.")
+        self.text.setToolTip("Number, defocus scale and contribution of this layer.")
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -108,11 +108,11 @@ class LayersPanel(QWidget):
         channel, source = self.channel.currentText(), self._source
         if channel == TRANSPARENT:
             self._worker.drop()
-            self._stage.show(source.layer)
+            self._canvas.show(source.layer)
             self._move_dims(self.slider.value())
             return
 
-        def work(_: Superseder) -> LayerData:
+        def work(_: IsSuperseded) -> LayerData:
             return channel_layer(source, channel)
 
         self._worker.submit(work, source)
@@ -133,7 +133,7 @@ class LayersPanel(QWidget):
         if old is not None:  # contrast and gamma of another channel do not fit
             self._viewer.layers.remove(old)
         (layer,) = put_layers(self._viewer, [data])
-        self._stage.show(layer)
+        self._canvas.show(layer)
         self._move_dims(self.slider.value())
 
     def _axis(self) -> int:
@@ -159,11 +159,11 @@ class LayersPanel(QWidget):
             return
         scale = float(source.stack.defocus_scales[number])
         distance = source.distance_text(scale)
-        place = {0: ", the farthest", source.layers - 1: ", the nearest"}.get(number, "")
+        place = {0: " (farthest)", source.layers - 1: " (nearest)"}.get(number, "")
         self.text.setText(
             f"Layer {number + 1} of {source.layers}{place}\n"
             f"Defocus scale {scale:.3f}{f' ({distance})' if distance else ''}\n"
-            f"Makes up {100 * self._shares[number]:.1f} % of the picture"
+            f"Contributes {100 * self._shares[number]:.1f} % of the image"
         )
 
 

@@ -18,16 +18,16 @@ from napari_dpdeblur.results.refocus.aperture import (
     round_aperture,
 )
 from napari_dpdeblur.results.refocus.renderer import Refocuser, Shot, preview_reduction
-from napari_dpdeblur.viewer.fit.preview_size import PreviewPace
 from napari_dpdeblur.viewer.inspect.canvas_state import REFOCUSED
-from napari_dpdeblur.viewer.inspect.latest_task import LatestWorker, Superseder
+from napari_dpdeblur.viewer.inspect.preview_size import PreviewSizer
 from napari_dpdeblur.viewer.inspect.source import MpiSource
-from napari_dpdeblur.viewer.layers.add import list_unaware, put_layers, renew
+from napari_dpdeblur.viewer.layers.add import block_layer_list, put_layers, renew
 from napari_dpdeblur.viewer.layers.convert import picture_layer
 from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo, layer_info
 from napari_dpdeblur.viewer.layers.placement import reduced
 from napari_dpdeblur.viewer.layers.queries import layer_of
-from napari_dpdeblur.viewer.shared.timers import when_drawn
+from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
+from napari_dpdeblur.viewer.shared.timers import call_after_draw
 
 SWING_MS = 180
 REST_MS = 250  # without a change for so long, the picture is rendered in full
@@ -49,7 +49,7 @@ class Lens:
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
+class RefocusedImage:
     """A rendered shot, (C, h, w) linear, with sides smaller by ``reduction``."""
 
     shot: Shot
@@ -64,7 +64,7 @@ class Picture:
         return self.image.shape[-2], self.image.shape[-1]
 
 
-class Engines:
+class RefocusRenderers:
     """Renderers of one source and one lens, made when needed; used by one thread at a time."""
 
     def __init__(self, source: MpiSource, lens: Lens) -> None:
@@ -102,13 +102,15 @@ class Engines:
             is_quick=is_quick,
         )
 
-    def picture(self, shot: Shot, reduction: int | None, superseded: Superseder) -> Picture:
+    def picture(
+        self, shot: Shot, reduction: int | None, superseded: IsSuperseded
+    ) -> RefocusedImage:
         """Render a shot, in full without a reduction."""
-        engine = self.exact() if reduction is None else self.quick(reduction)
+        renderer = self.exact() if reduction is None else self.quick(reduction)
         start = time.perf_counter()
-        image = engine.render(shot, superseded)
+        image = renderer.render(shot, superseded)
         seconds = time.perf_counter() - start
-        return Picture(shot, image, reduction or 1, seconds, is_full=reduction is None)
+        return RefocusedImage(shot, image, reduction or 1, seconds, is_full=reduction is None)
 
 
 class RefocusView(QObject):
@@ -120,7 +122,7 @@ class RefocusView(QObject):
     def __init__(self, viewer: Any, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._viewer = viewer
-        self._worker = LatestWorker(self)
+        self._worker = LatestTask(self)
         self._worker.done.connect(self._show)
         self._worker.failed.connect(lambda _, text: self.failed.emit(text))
         self._rest = QTimer(self)
@@ -130,13 +132,13 @@ class RefocusView(QObject):
         self._swing = QTimer(self)
         self._swing.setInterval(SWING_MS)
         self._swing.timeout.connect(self._swing_on)
-        self._pace = PreviewPace()
+        self._pace = PreviewSizer()
         self._shown_source: MpiSource | None = None
         self._shots: tuple[Shot, ...] = ()
         self._frames: list[LayerData] = []
         self._step = 0
-        self.engines: Engines | None = None
-        self.picture: Picture | None = None
+        self.renderers: RefocusRenderers | None = None
+        self.picture: RefocusedImage | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -145,24 +147,24 @@ class RefocusView(QObject):
 
     def set_scene(self, source: MpiSource | None, lens: Lens) -> None:
         """Take another multiplane image or lens; the picture comes with the next request."""
-        now = self.engines
+        now = self.renderers
         if source is None:
             self.cancel()
-            self.engines, self.picture, self._frames = None, None, []
+            self.renderers, self.picture, self._frames = None, None, []
             self._shown_source = None
         elif now is None or now.source is not source or now.lens != lens:
             self.cancel()
-            self.engines = Engines(source, lens)
+            self.renderers = RefocusRenderers(source, lens)
 
     def request(self, *shots: Shot) -> None:
         """Show a preview of a shot soon, and the full picture when no other is asked for.
 
         Several shots are shown in turn, to and fro.
         """
-        if self.engines is None:
+        if self.renderers is None:
             return
         self._shots = shots
-        self._submit(self.engines, self._preview_reduction(self.engines), gives_way=False)
+        self._submit(self.renderers, self._preview_reduction(self.renderers), gives_way=False)
         self._rest.start()
 
     def cancel(self) -> None:
@@ -176,44 +178,46 @@ class RefocusView(QObject):
         self._rest.stop()
         self._worker.stop()
 
-    def _preview_reduction(self, engines: Engines) -> int:
-        usual = preview_reduction(engines.source.shape)
+    def _preview_reduction(self, renderers: RefocusRenderers) -> int:
+        usual = preview_reduction(renderers.source.shape)
         return SMALLER * usual if self._pace.wants_small else usual
 
     def _render_full(self) -> None:
         if self._worker.is_busy:  # the last preview is still to come
             self._rest.start()
-        elif self.engines is not None:
-            self._submit(self.engines, None, gives_way=True)
+        elif self.renderers is not None:
+            self._submit(self.renderers, None, gives_way=True)
 
-    def _submit(self, engines: Engines, reduction: int | None, gives_way: bool) -> None:
+    def _submit(self, renderers: RefocusRenderers, reduction: int | None, gives_way: bool) -> None:
         shots = self._shots
 
-        def work(superseded: Superseder) -> list[tuple[Picture, LayerData]]:
-            pictures = [engines.picture(shot, reduction, superseded) for shot in shots]
-            return [(picture, refocused_layer(engines.source, picture)) for picture in pictures]
+        def work(superseded: IsSuperseded) -> list[tuple[RefocusedImage, LayerData]]:
+            pictures = [renderers.picture(shot, reduction, superseded) for shot in shots]
+            return [(picture, refocused_layer(renderers.source, picture)) for picture in pictures]
 
-        self._worker.submit(work, engines, gives_way)
+        self._worker.submit(work, renderers, gives_way)
 
-    def _show(self, engines: Engines, results: list[tuple[Picture, LayerData]]) -> None:
-        if engines is not self.engines or engines.source.layer not in self._viewer.layers:
+    def _show(
+        self, renderers: RefocusRenderers, results: list[tuple[RefocusedImage, LayerData]]
+    ) -> None:
+        if renderers is not self.renderers or renderers.source.layer not in self._viewer.layers:
             return
         self.picture = results[0][0]
         self._frames = [data for _, data in results]
         self._step = self._step if len(results) > 1 else 0
-        self._show_frame(engines.source, self._frames[min(self._step, len(self._frames) - 1)])
+        self._show_frame(renderers.source, self._frames[min(self._step, len(self._frames) - 1)])
         if len(results) > 1 and not self._swing.isActive():
             self._swing.start()
         elif len(results) == 1:
             self._swing.stop()
         self.shown.emit(self.picture)
-        when_drawn(lambda _: self._adapt(results[-1][0]))
+        call_after_draw(lambda _: self._adapt(results[-1][0]))
 
     def _swing_on(self) -> None:
         """The next frame to and fro: 0, 1, 2, 1, 0, ..."""
         period = max(2 * len(self._frames) - 2, 1)
         self._step = (self._step + 1) % period
-        source = None if self.engines is None else self.engines.source
+        source = None if self.renderers is None else self.renderers.source
         if source and self._frames and layer_of(self._viewer, source.group, REFOCUSED) is not None:
             self._show_frame(source, self._frames[min(self._step, period - self._step)])
         else:
@@ -228,10 +232,10 @@ class RefocusView(QObject):
             return
         info = layer_info(data)
         is_last = info is not None and info.is_full_size and len(self._frames) == 1
-        with nullcontext() if is_last else list_unaware(self._viewer):
+        with nullcontext() if is_last else block_layer_list(self._viewer):
             renew(layer, data)
 
-    def _adapt(self, picture: Picture) -> None:
+    def _adapt(self, picture: RefocusedImage) -> None:
         """Make previews smaller where they follow each other slowly, and large again."""
         if not isalive(self):
             return
@@ -241,7 +245,7 @@ class RefocusView(QObject):
             self._pace.note(time.perf_counter(), picture.seconds, self._worker.is_busy)
 
 
-def refocused_layer(source: MpiSource, picture: Picture) -> LayerData:
+def refocused_layer(source: MpiSource, picture: RefocusedImage) -> LayerData:
     """The picture as a layer that lies over the multiplane image."""
     info = LayerInfo(REFOCUSED, source.group, shot=picture.shot, is_full_size=picture.is_full)
     placed = reduced(source.placed(), picture.reduction)

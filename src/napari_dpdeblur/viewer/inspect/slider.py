@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import time
 
-from qtpy.QtCore import Qt, QTimer, Signal
+from qtpy.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from qtpy.QtGui import QPaintEvent
 from qtpy.QtWidgets import QLineEdit, QSlider, QWidget
 from superqt import QLabeledDoubleSlider
 
 DECIMALS = 2
-SINGLE_STEP, PAGE_STEP = 0.02, 0.2  # of a key
+SINGLE_STEP, PAGE_STEP = 0.02, 0.2
+KEY_STEPS = {
+    Qt.Key.Key_Left: -SINGLE_STEP,
+    Qt.Key.Key_Down: -SINGLE_STEP,
+    Qt.Key.Key_Right: SINGLE_STEP,
+    Qt.Key.Key_Up: SINGLE_STEP,
+    Qt.Key.Key_PageDown: -PAGE_STEP,
+    Qt.Key.Key_PageUp: PAGE_STEP,
+    Qt.Key.Key_Home: -math.inf,
+    Qt.Key.Key_End: math.inf,
+}
 # Without a graphics card every change draws the whole window anew. It waits this many times as
 # long as the last drawing took, or until the picture comes that the slider moves: to draw both
 # together leaves time to render the next one.
@@ -32,6 +43,7 @@ class ValueSlider(QLabeledDoubleSlider):
         self.slider, self.box = self.findChild(QSlider), self.findChild(QLineEdit)
         self.slider.setSingleStep(SINGLE_STEP)
         self.slider.setPageStep(PAGE_STEP)
+        self.slider.installEventFilter(self)
         for part, part_name in ((self, name), (self.slider, "slider"), (self.box, "box")):
             part.setObjectName(name if part is self else f"{name}_{part_name}")
             part.setToolTip(tip)
@@ -48,6 +60,14 @@ class ValueSlider(QLabeledDoubleSlider):
     def value(self) -> float:
         """The value, to as many digits as are shown."""
         return round(float(super().value()), DECIMALS)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Qt: superqt's slider for floats does not know keys."""
+        step = KEY_STEPS.get(event.key()) if event.type() == QEvent.Type.KeyPress else None
+        if step is None:
+            return bool(super().eventFilter(watched, event))
+        self.setValue(min(max(self.value() + step, self.minimum()), self.maximum()))
+        return True
 
     def _note_change(self, _: float) -> None:
         self._has_news = True

@@ -13,7 +13,7 @@ from napari_dpdeblur.optics.mpi import MultiplaneImage, transmittance
 from napari_dpdeblur.results.preview import white_point
 from napari_dpdeblur.viewer.layers.metadata import MPI, LayerInfo, layer_info
 from napari_dpdeblur.viewer.layers.placement import Placement, placement
-from napari_dpdeblur.viewer.layers.queries import calibrations, described
+from napari_dpdeblur.viewer.layers.queries import calibrations, described_layers
 
 _hashes: WeakKeyDictionary[Calibration, str] = WeakKeyDictionary()
 SAMPLING = 4  # every fourth pixel is enough to find the white point
@@ -87,7 +87,7 @@ def mpi_layers(viewer: Any) -> dict[str, Any]:
     """Layers of multiplane images by name, in the order of the layer list."""
     return {
         layer.name: layer
-        for layer, info in described(viewer)
+        for layer, info in described_layers(viewer)
         if info.kind == MPI and info.mpi is not None
     }
 

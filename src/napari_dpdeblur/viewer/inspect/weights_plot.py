@@ -19,8 +19,8 @@ class WeightsPlot(QWidget):
         super().__init__(parent)
         self.setObjectName("inspect_weights")
         self.setToolTip(
-            "How much each layer contributes to the pixel under the cursor. One high bar is a "
-            "clear depth; several bars are an edge or an uncertain place."
+            "Contribution of each layer to the pixel under the cursor. One high bar: a clear "
+            "depth. Several bars: an edge or an uncertain depth."
         )
         self.setFixedHeight(HEIGHT_PX)
         self._plot = pyqtgraph.PlotWidget(background=None)

@@ -12,7 +12,12 @@ from napari.layers import Layer
 
 from napari_dpdeblur.viewer.layers.convert import hidden
 from napari_dpdeblur.viewer.layers.metadata import LayerData, layer_info
-from napari_dpdeblur.viewer.layers.queries import described, layer_of, ours, real_viewer
+from napari_dpdeblur.viewer.layers.queries import (
+    described_layers,
+    layer_of,
+    own_layers,
+    unwrapped_viewer,
+)
 
 BAR_TEXT = "defocus ({unit})"
 _PLACE, _LOOK = ("scale", "translate", "metadata"), ("contrast_limits", "gamma")
@@ -22,7 +27,7 @@ _with_bar: WeakSet[Layer] = WeakSet()  # whoever switches the bar off does not g
 
 def put_layers(viewer: Any, layers: Iterable[LayerData]) -> list[Layer]:
     """Add layers; one of the same group and kind gets the new data instead."""
-    viewer = real_viewer(viewer)
+    viewer = unwrapped_viewer(viewer)
     watch(viewer)
     return [_put(viewer, layer) for layer in layers]
 
@@ -39,7 +44,7 @@ def _steps_of(viewer: Any, layer: LayerData) -> list[Callable[[], object]]:
     made: list[Layer] = []
 
     def add() -> None:
-        before = list(real_viewer(viewer).layers)
+        before = list(unwrapped_viewer(viewer).layers)
         put = put_unselected(viewer, hidden(layer))
         if not any(put is other for other in before):
             made.append(put)
@@ -53,12 +58,12 @@ def _steps_of(viewer: Any, layer: LayerData) -> list[Callable[[], object]]:
 
 def put_unselected(viewer: Any, layer: LayerData) -> Layer:
     """Add one layer as put_layers does, without showing its controls."""
-    with selection_kept(real_viewer(viewer).layers):
+    with keep_selection(unwrapped_viewer(viewer).layers):
         return put_layers(viewer, [layer])[0]
 
 
 @contextmanager
-def selection_kept(layers: Any) -> Iterator[None]:
+def keep_selection(layers: Any) -> Iterator[None]:
     """Leave the selection as it is while layers are added.
 
     napari selects each new layer and shows its controls, which holds up the window nearly as long
@@ -75,12 +80,12 @@ def selection_kept(layers: Any) -> Iterator[None]:
             layers._activate_on_insert = before
 
 
-def list_unaware(viewer: Any) -> AbstractContextManager[Any]:
+def block_layer_list(viewer: Any) -> AbstractContextManager[Any]:
     """Change layers without telling the list of layers, which takes as long to draw as the canvas.
 
     For pictures that another one follows soon; the layers tell everybody else themselves.
     """
-    blocker: AbstractContextManager[Any] = real_viewer(viewer).layers.events.blocker()
+    blocker: AbstractContextManager[Any] = unwrapped_viewer(viewer).layers.events.blocker()
     return blocker
 
 
@@ -130,7 +135,7 @@ def watch(viewer: Any) -> None:
     _watched.add(viewer)
     viewer.layers.events.inserted.connect(lambda event: decorate(viewer, event.value))
     viewer.layers.events.removed.connect(lambda event: _label_bars(viewer))
-    for layer in ours(viewer):
+    for layer in own_layers(viewer):
         decorate(viewer, layer)
 
 
@@ -166,7 +171,7 @@ def _name_axes(viewer: Any, layer: Layer) -> None:
 
 def _label_bars(viewer: Any) -> None:
     """Say the unit in the canvas while a defocus map is visible; leave text of others alone."""
-    units = {info.unit for layer, info in described(viewer) if layer.visible and info.unit}
+    units = {info.unit for layer, info in described_layers(viewer) if layer.visible and info.unit}
     texts = [BAR_TEXT.format(unit=unit) for unit in sorted(units)]
     overlay = text_overlay(viewer)
     if overlay.visible and not overlay.text.startswith(BAR_TEXT.split("{")[0]):

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from napari_dpdeblur.viewer.layers.queries import ours
+from napari_dpdeblur.viewer.layers.queries import own_layers
 
 TOLERANCE = 0.01  # of the side of a picture
 
 
-class Covered:
+class OccludedLayers:
     """Layers of ours below a picture, hidden as long as it is there and visible."""
 
     def __init__(self, viewer: Any) -> None:
@@ -29,7 +29,7 @@ class Covered:
             picture.events.visible.connect(self._look)
             self._viewer.layers.events.removed.connect(self._look)
         place = self._viewer.layers.index(picture)
-        for layer in ours(self._viewer):
+        for layer in own_layers(self._viewer):
             is_below = self._viewer.layers.index(layer) < place
             if is_below and layer.visible and _lies_inside(layer, picture):
                 layer.visible = False

@@ -15,7 +15,7 @@ from napari_dpdeblur.viewer.layers.metadata import LayerInfo, kind_of, layer_inf
 Record = TypeVar("Record")
 
 
-def real_viewer(viewer: Any) -> Any:
+def unwrapped_viewer(viewer: Any) -> Any:
     """The viewer itself, where napari hands a wrapped one to the widget of a plugin.
 
     What comes out of the wrapped one is wrapped, too, and is never the same object twice, so that
@@ -29,21 +29,21 @@ def captures(viewer: Any) -> dict[str, DualPixelCapture]:
 
     Of two captures with one name, the second is called ``name [1]`` as napari does with layers.
     """
-    return _named((info.group, info.capture) for _, info in described(viewer))
+    return _named((info.group, info.capture) for _, info in described_layers(viewer))
 
 
 def calibrations(viewer: Any) -> dict[str, Calibration]:
     """Calibrations by name, in the order of the layer list."""
-    kernels = (info for _, info in described(viewer) if info.kind.startswith("kernels"))
+    kernels = (info for _, info in described_layers(viewer) if info.kind.startswith("kernels"))
     return _named((info.group, info.calibration) for info in kernels)
 
 
-def runs(viewer: Any) -> dict[str, Result]:
+def results(viewer: Any) -> dict[str, Result]:
     """Complete results by the name of their capture."""
     found = {}
     for group in groups(viewer):
         try:
-            found[group] = result_of_layers(members(viewer, group))
+            found[group] = result_of_layers(group_layers(viewer, group))
         except ResultError:
             continue
     return found
@@ -51,28 +51,28 @@ def runs(viewer: Any) -> dict[str, Result]:
 
 def groups(viewer: Any) -> list[str]:
     """Names of everything that is open, in the order of the layer list."""
-    return list(dict.fromkeys(info.group for _, info in described(viewer)))
+    return list(dict.fromkeys(info.group for _, info in described_layers(viewer)))
 
 
-def ours(viewer: Any) -> list[Any]:
+def own_layers(viewer: Any) -> list[Any]:
     """Layers that this plugin made."""
-    return [layer for layer, _ in described(viewer)]
+    return [layer for layer, _ in described_layers(viewer)]
 
 
-def described(viewer: Any) -> list[tuple[Any, LayerInfo]]:
+def described_layers(viewer: Any) -> list[tuple[Any, LayerInfo]]:
     """Layers that this plugin made, each with what is known about it."""
     pairs = ((layer, layer_info(layer)) for layer in viewer.layers)
     return [(layer, info) for layer, info in pairs if info is not None]
 
 
-def members(viewer: Any, group: str) -> list[Any]:
+def group_layers(viewer: Any, group: str) -> list[Any]:
     """All layers of a group."""
-    return [layer for layer, info in described(viewer) if info.group == group]
+    return [layer for layer, info in described_layers(viewer) if info.group == group]
 
 
 def layer_of(viewer: Any, group: str, kind: str) -> Any | None:
     """The topmost layer of this kind in a group, or None."""
-    matching = [layer for layer in members(viewer, group) if kind_of(layer) == kind]
+    matching = [layer for layer in group_layers(viewer, group) if kind_of(layer) == kind]
     return matching[-1] if matching else None
 
 

@@ -68,7 +68,7 @@ def text_label(name: str, tip: str) -> QLabel:
     return label
 
 
-def fold(title: str, name: str, tip: str, content: QWidget) -> QCollapsible:
+def section(title: str, name: str, tip: str, content: QWidget) -> QCollapsible:
     """Content that is hidden until the title is clicked."""
     folded = QCollapsible(title)
     folded.setObjectName(name)
@@ -79,10 +79,10 @@ def fold(title: str, name: str, tip: str, content: QWidget) -> QCollapsible:
     return folded
 
 
-def fill_with_scroll(widget: QWidget, parts: list[QWidget], pinned: list[QWidget]) -> None:
+def lay_out_scrolling(widget: QWidget, parts: list[QWidget], pinned: list[QWidget]) -> None:
     """Put parts below each other: those that scroll when the window is low, then the others."""
     content = QWidget()
-    _below_each_other(content, parts).addStretch(1)
+    _stack_vertically(content, parts).addStretch(1)
     scroll = _TallArea()
     scroll.setObjectName("scroll")
     scroll.setWidgetResizable(True)
@@ -93,7 +93,7 @@ def fill_with_scroll(widget: QWidget, parts: list[QWidget], pinned: list[QWidget
     outer.setSpacing(0)
     outer.addWidget(scroll, stretch=1)
     footer = QWidget()
-    _below_each_other(footer, pinned)
+    _stack_vertically(footer, pinned)
     outer.addWidget(footer)
 
 
@@ -106,7 +106,7 @@ class _TallArea(QScrollArea):
         return QSize(width, super().minimumSizeHint().height())
 
 
-def _below_each_other(widget: QWidget, parts: list[QWidget]) -> QVBoxLayout:
+def _stack_vertically(widget: QWidget, parts: list[QWidget]) -> QVBoxLayout:
     layout = QVBoxLayout(widget)
     layout.setContentsMargins(MARGIN_PX, MARGIN_PX, MARGIN_PX, MARGIN_PX)
     for part in parts:
@@ -114,7 +114,7 @@ def _below_each_other(widget: QWidget, parts: list[QWidget]) -> QVBoxLayout:
     return layout
 
 
-def row_of(*parts: QWidget) -> QWidget:
+def in_row(*parts: QWidget) -> QWidget:
     """Parts beside each other."""
     row = QWidget()
     layout = QHBoxLayout(row)

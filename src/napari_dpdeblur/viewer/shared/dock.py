@@ -9,7 +9,7 @@ from qtpy.QtCore import QEvent
 from qtpy.QtWidgets import QWidget
 from superqt.utils import QSignalDebouncer
 
-from napari_dpdeblur.viewer.shared.timers import later
+from napari_dpdeblur.viewer.shared.timers import call_later
 from napari_dpdeblur.viewer.shared.worker_panel import WorkerPanel
 
 
@@ -40,7 +40,7 @@ class DockedWidget(QWidget):
                 self._was_docked = True
             elif self._was_docked:
                 self.close_down()
-                later(self._delete)
+                call_later(self._delete)
         return bool(super().event(event))
 
     def _delete(self) -> None:

@@ -11,24 +11,24 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
-_needs: set[object] = set()
+_requests: set[object] = set()
 _frozen_here = False
 
 
-def need_short_collections() -> Callable[..., None]:
+def pause_full_collection() -> Callable[..., None]:
     """From now on, until the returned function is called; all on the GUI thread."""
     global _frozen_here
     need = object()
-    if not _needs and gc.get_freeze_count() == 0:  # what somebody else froze is not ours to thaw
+    if not _requests and gc.get_freeze_count() == 0:  # what somebody else froze is not ours to thaw
         _frozen_here = True
         gc.freeze()
-    _needs.add(need)
+    _requests.add(need)
     return lambda *_: _release(need)
 
 
 def _release(need: Any) -> None:
     global _frozen_here
-    _needs.discard(need)
-    if not _needs and _frozen_here:
+    _requests.discard(need)
+    if not _requests and _frozen_here:
         _frozen_here = False
         gc.unfreeze()

@@ -12,14 +12,14 @@ from qtpy.compat import isalive
 from qtpy.QtCore import QObject, Qt, QTimer
 from qtpy.QtWidgets import QDockWidget, QMainWindow, QWidget
 
-from napari_dpdeblur.viewer.shared.gc_pause import need_short_collections
-from napari_dpdeblur.viewer.shared.timers import later
+from napari_dpdeblur.viewer.shared.gc_pause import pause_full_collection
+from napari_dpdeblur.viewer.shared.timers import call_later
 
 DRAW_MS, NEXT_MS = 20, 60  # after a step, until its result is drawn, and until the next one
 COLLECT_MS = 500  # after the last step, until everything may be collected
 
 
-class Piecewise(QObject):
+class GuiTaskQueue(QObject):
     """Does things one after the other with pauses, so that none holds up the window for long.
 
     Making a layer takes napari a tenth of a second, and drawing the window with it nearly as long.
@@ -39,7 +39,7 @@ class Piecewise(QObject):
         """Whether a step is still to come."""
         return bool(self._waiting)
 
-    def do(self, steps: Iterable[Callable[[], object]]) -> None:
+    def add(self, steps: Iterable[Callable[[], object]]) -> None:
         """Add steps to what is waiting."""
         self._waiting.extend(steps)
         if not self._timer.isActive():
@@ -56,13 +56,13 @@ class Piecewise(QObject):
         parts = _parts_to_hold(self.parent())
         for part in parts:
             part.setUpdatesEnabled(False)
-        collect_again = need_short_collections()
+        collect_again = pause_full_collection()
         try:
             self._waiting.popleft()()
         finally:
             # Not a timer of our own: the window must be drawn even if this widget goes away.
-            later(lambda: _draw(parts), DRAW_MS)
-            later(collect_again, COLLECT_MS)
+            call_later(lambda: _draw(parts), DRAW_MS)
+            call_later(collect_again, COLLECT_MS)
             self._timer.start()
 
 

@@ -12,7 +12,7 @@ DRAWN_MS = 10  # Qt collects changes for 5 ms before it draws them
 _waiting: set[Callable[[], None]] = set()
 
 
-def later(action: Callable[[], object], delay_ms: int = 0) -> None:
+def call_later(action: Callable[[], object], delay_ms: int = 0) -> None:
     """Call back once.
 
     What waits is held here: PyQt6 hides it from Python's collector of garbage, which may clear it
@@ -30,10 +30,10 @@ def later(action: Callable[[], object], delay_ms: int = 0) -> None:
     QTimer.singleShot(delay_ms, call)
 
 
-def when_drawn(action: Callable[[float], object], begin: float | None = None) -> None:
+def call_after_draw(action: Callable[[float], object], begin: float | None = None) -> None:
     """Call back after the changes of now are drawn, with the seconds that they and it took.
 
     ``begin``: the time by time.perf_counter() when the changes began, if that was before.
     """
     since = time.perf_counter() if begin is None else begin
-    later(lambda: action(max(time.perf_counter() - since - DRAWN_MS / 1000, 0.0)), DRAWN_MS)
+    call_later(lambda: action(max(time.perf_counter() - since - DRAWN_MS / 1000, 0.0)), DRAWN_MS)

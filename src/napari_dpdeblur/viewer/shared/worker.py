@@ -20,8 +20,8 @@ from napari_dpdeblur.jobs.messages import (
     Progress,
 )
 from napari_dpdeblur.jobs.process import JobProcess
-from napari_dpdeblur.viewer.shared.gc_pause import need_short_collections
-from napari_dpdeblur.viewer.shared.timers import later
+from napari_dpdeblur.viewer.shared.gc_pause import pause_full_collection
+from napari_dpdeblur.viewer.shared.timers import call_later
 
 _log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Worker(QObject):
         self._seen, self._is_paused = None, False
         self._process = JobProcess(job, prepare)
         weakref.finalize(self, self._process.kill)
-        self._collect_again = need_short_collections()
+        self._collect_again = pause_full_collection()
         self._timer.start()
 
     def pause(self) -> None:
@@ -139,7 +139,7 @@ class Worker(QObject):
                 _log.error(message.details)
             self.failed.emit(message.text)
         self.ended.emit()
-        later(self._collect_again, COLLECT_MS)
+        call_later(self._collect_again, COLLECT_MS)
 
 
 _killers: set[Callable[[], None]] = set()

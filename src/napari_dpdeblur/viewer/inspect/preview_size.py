@@ -8,7 +8,7 @@ NEWEST_SHARE = 0.3  # of the last preview in the mean time between them: one hic
 FIRST_TRIAL_S, LAST_TRIAL_S = 1.0, 16.0
 
 
-class PreviewPace:
+class PreviewSizer:
     """Watches previews that follow each other while a slider moves; times by one clock, in s."""
 
     def __init__(self) -> None:

@@ -12,19 +12,19 @@ from qtpy.QtCore import QObject, Signal
 from napari_dpdeblur.errors import DpDeblurError
 from napari_dpdeblur.results.refocus.renderer import Superseded
 
-Superseder = Callable[[], bool]
+IsSuperseded = Callable[[], bool]
 DONE, FAILED, GIVEN_UP = "done", "failed", "given up"
 
 
 @dataclass(frozen=True)
 class _Task:
-    work: Callable[[Superseder], Any]
+    work: Callable[[IsSuperseded], Any]
     key: Any
     gives_way: bool
     number: int
 
 
-class LatestWorker(QObject):
+class LatestTask(QObject):
     """Runs the newest task away from the GUI thread; older ones that wait are dropped.
 
     ``done`` gives the key and the result of a task, ``failed`` the key and a sentence. A task that
@@ -49,7 +49,7 @@ class LatestWorker(QObject):
         return self._state.is_running or self._delivered < self._submitted
 
     def submit(
-        self, work: Callable[[Superseder], Any], key: Any = None, gives_way: bool = False
+        self, work: Callable[[IsSuperseded], Any], key: Any = None, gives_way: bool = False
     ) -> None:
         """Ask for ``work(superseded)``; it may raise Superseded or an error of ours."""
         self._submitted += 1
@@ -144,7 +144,7 @@ class _State:
         except DpDeblurError as error:
             return FAILED, str(error)
         except MemoryError:
-            return FAILED, "There is not enough memory for this; close other results."
+            return FAILED, "Not enough memory; close other results."
         except Exception as error:  # the thread must live on, and nobody else would hear of it
             text = f"{type(error).__name__}: {error}"
-            return FAILED, f"This did not work ({text}); please report it."
+            return FAILED, f"Unexpected error ({text}); please report it."
