@@ -71,12 +71,12 @@ def test_limits_names_and_tooltips_come_from_the_model(form):
     assert label_text("kernel_px") == "Kernel (px)"
 
 
-def test_automatic_disables_the_number(form):
+def test_automatic_hides_the_number(form):
     number = form.findChild(QDoubleSpinBox, "setting_scale")
     automatic = form.findChild(QCheckBox, "setting_scale_automatic")
-    assert not number.isEnabled()
+    assert not number.isVisibleTo(form)
     automatic.click()
-    assert number.isEnabled()
+    assert number.isVisibleTo(form)
     assert form.value["scale"] == number.value() > 0
 
 

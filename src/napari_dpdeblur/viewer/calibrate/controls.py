@@ -29,6 +29,17 @@ GROUPS = {
     "black": ("Black screen", "Captures of the black screen"),
     "sheets": ("White sheet", "Captures of a white sheet through a diffuser, for vignetting"),
 }
+LABELS = {
+    "cols": "Columns",
+    "kernel_px": "Kernel size (px)",
+    "smoothness": "Smoothness weight",
+    "least_noise": "Minimum noise",
+    "energy": "Energy weight",
+    "radial": "Radial weight",
+    "gradient": "Gradient weight",
+    "min_valid": "Minimum valid share",
+    "min_texture": "Minimum texture",
+}
 NO_FOCUS = "unknown"
 SETTLE_MS = 300
 
@@ -61,7 +72,7 @@ class CalibrateControls(JobControls):
         self.focus.setSuffix(" m")
         self.focus.setSpecialValueText(NO_FOCUS)
         ignore_wheel(self.focus)
-        self.form = SettingsForm(SolveSettings, parent=self)
+        self.form = SettingsForm(SolveSettings, labels=LABELS, parent=self)
 
     def _lay_out(self) -> None:
         target = section(

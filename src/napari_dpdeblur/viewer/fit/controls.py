@@ -71,6 +71,8 @@ class FitControls(JobControls):
         self.devices = DeviceList(self)
         self.main_form = SettingsForm(FitSettings, MAIN_SETTINGS, LABELS, parent=self)
         self.main_form.insert_row(1, "Device", self.devices)
+        for position, (label, control) in enumerate(self.inputs.rows.items()):
+            self.main_form.insert_row(position, label, control)
         self.other_form = SettingsForm(FitSettings, OTHER_SETTINGS, LABELS, parent=self)
         self.main_form.changed.connect(self._show_used_settings)
         self.output = OutputFolder(self)
@@ -92,7 +94,7 @@ class FitControls(JobControls):
             "More settings", "more_settings", "All other settings of the fit", self._more_content()
         )
         looks = in_row(self.preview_region_button, self.preview_whole_button)
-        parts = [self.inputs, self.main_form, self.visible_only, looks, self.plot, self.more]
+        parts = [self.main_form, self.visible_only, looks, self.plot, self.more]
         lay_out_scrolling(self, parts, pinned=[self.estimate, self.panel])
 
     def _more_content(self) -> QWidget:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from qtpy.compat import isalive
-from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QComboBox, QFileDialog, QFormLayout, QWidget
+from qtpy.QtCore import QObject, Signal
+from qtpy.QtWidgets import QComboBox, QFileDialog, QWidget
 
 from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.capture import DualPixelCapture
@@ -19,8 +19,11 @@ NO_CALIBRATION = "None"
 FILTER = "Calibrations (*.dpcal);;All files (*)"
 
 
-class FitInputs(QWidget):
-    """Two lists that follow the layers of the viewer; ``changed`` tells of every choice."""
+class FitInputs(QObject):
+    """Two lists that follow the layers of the viewer; ``changed`` tells of every choice.
+
+    The panel lays them out as ``rows``: labels and controls.
+    """
 
     changed = Signal()
 
@@ -34,10 +37,10 @@ class FitInputs(QWidget):
             "calibration", "Calibration of the camera: open in napari, or a file"
         )
         browse = browse_button("choose_calibration", "Choose a calibration file", self._browse)
-        layout = QFormLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addRow("Capture", self.captures)
-        layout.addRow("Calibration", in_row(self.calibrations, browse))
+        self.rows: dict[str, QWidget] = {
+            "Capture": self.captures,
+            "Calibration": in_row(self.calibrations, browse),
+        }
         self.captures.currentIndexChanged.connect(lambda _: self._capture_chosen())
         self.calibrations.currentIndexChanged.connect(lambda _: self.changed.emit())
         self.calibrations.activated.connect(lambda _: self._keep_choice())
@@ -114,7 +117,7 @@ class FitInputs(QWidget):
             self.calibrations.setCurrentIndex(best)
 
     def _browse(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self, "Choose a calibration", "", FILTER)
+        path, _ = QFileDialog.getOpenFileName(self.parent(), "Choose a calibration", "", FILTER)
         if path:
             self.use_file(Path(path))
 

@@ -138,6 +138,7 @@ class ExportSection(QGroupBox):
         layout = QGridLayout(self)
         for column, button in enumerate((self.view, self.stack, self.movie)):
             layout.addWidget(button, 0, column)
+            layout.setColumnStretch(column, 1)
         layout.addWidget(QLabel("Frames"), 1, 0, Qt.AlignmentFlag.AlignRight)
         layout.addWidget(self.frames, 1, 1)
         layout.addWidget(self.bar, 2, 0, 1, 2)

@@ -27,7 +27,7 @@ class WeightsPlot(QWidget):
         self._plot.setMouseEnabled(x=False, y=False)
         self._plot.setMenuEnabled(False)
         self._plot.hideButtons()
-        self._plot.setYRange(0.0, 1.0, padding=0.02)
+        self._plot.setYRange(0.0, 1.0, padding=0.08)
         self._plot.setLabel("bottom", "defocus scale")
         self._plot.setLabel("left", "weight")
         self._bars = pyqtgraph.BarGraphItem(x=[0.0], height=[0.0], width=0.0, brush=BAR_COLOR)

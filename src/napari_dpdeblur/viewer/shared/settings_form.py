@@ -19,6 +19,7 @@ from napari_dpdeblur.viewer.shared.controls import ignore_wheel, let_shrink
 LARGEST_INT, LARGEST_FLOAT = 10**9, 1e9
 FINE_UP_TO, FINE_STEP = 10.0, 0.01  # numbers that stay below get small steps
 SKIPPED = ("parameters", "seed")
+INDENT_PX = 12
 
 
 class SettingsForm(QWidget):
@@ -77,6 +78,7 @@ class SettingsForm(QWidget):
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             control: Any = SettingsForm(kind, labels=self._labels, prefix=object_name)
+            control.layout().setContentsMargins(INDENT_PX, 0, 0, 0)
             label = _label(text, control, field.description or "")
             self._layout.addRow(label)
             self._layout.addRow(control)
@@ -102,10 +104,11 @@ class AutomaticNumber:
         self._automatic.native.setObjectName(f"{object_name}_automatic")
         self._row = Container(widgets=[self._automatic, number], layout="horizontal", labels=False)
         self._row.margins = (0, 0, 0, 0)
-        self._automatic.changed.connect(self._enable)
+        self._automatic.changed.connect(self._show_number)
+        number.value = min(max(1, number.min), number.max)
         self.native, self.changed = self._row.native, self._row.changed
         self.min, self.max = number.min, number.max
-        self._enable()
+        self._show_number()
 
     @property
     def value(self) -> Any:
@@ -117,10 +120,9 @@ class AutomaticNumber:
         self._automatic.value = value is None
         if value is not None:
             self._number.value = value
-        self._enable()
 
-    def _enable(self, *_: Any) -> None:
-        self._number.enabled = not self._automatic.value
+    def _show_number(self, *_: Any) -> None:
+        self._number.native.setVisible(not self._automatic.value)
 
 
 def is_shown(name: str, field: FieldInfo) -> bool:
