@@ -1,4 +1,4 @@
-"""Opens captures, calibrations and run folders; leaves everything else to other readers.
+"""Reader of captures, calibrations and run folders; leaves other files to other readers.
 
 `get_reader` looks at names and a few header bytes, loads no torch and never raises.
 """
@@ -71,7 +71,7 @@ def _reader_of(path: Path) -> Reader | None:
 
 
 def read_pair(paths: Paths) -> list[Any]:
-    """Both views of a capture from either file or both; of one that is open, what is missing.
+    """Both views of a capture from either file or both, except for views that are open.
 
     napari opens two files that were dropped together one by one: the second one adds nothing.
     """
@@ -93,14 +93,14 @@ def read_pair(paths: Paths) -> list[Any]:
 
 
 def read_calibration(paths: Paths) -> list[Any]:
-    """A calibration file as pictures of its kernels."""
+    """A calibration file as layers."""
     path = _as_list(paths)[0]
     calibration = load_calibration(path)
     return calibration_layers(calibration, _calibration_name(calibration, path), path)
 
 
 def read_folder(paths: Paths) -> list[Any]:
-    """What a folder holds of a capture, its calibration and its result, the result on top."""
+    """The capture, calibrations and result in a folder, the result on top."""
     _watch_viewer()
     folder = _as_list(paths)[0]
     parts = _parts_of(folder)
@@ -154,9 +154,9 @@ def _read_result(folder: Path, with_capture: bool) -> list[LayerData]:
 
 
 def _original_capture(result: Result) -> DualPixelCapture | None:
-    """The capture of a run, if its files are still what they were.
+    """The capture of a run, if its files are unchanged.
 
-    Whoever made the run could name any file of this computer: nothing is decoded before.
+    A run folder could name any file of this computer: nothing is decoded before the check.
     """
     try:
         described = result.provenance["capture"]
@@ -179,7 +179,7 @@ def _is_unchanged(file: str, sha256: str) -> bool:
 
 
 def _calibration_name(calibration: Calibration, path: Path) -> str:
-    """The file's name says more than the camera of two calibrations of one camera."""
+    """The file's name, which tells calibrations of one camera apart; else the camera."""
     return path.stem if path.suffix else calibration.camera
 
 

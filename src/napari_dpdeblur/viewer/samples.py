@@ -1,4 +1,4 @@
-"""Sample data: a synthetic capture at once, the published Pixel 4 scenes by download."""
+"""Sample data: a synthetic capture, and the published Pixel 4 scenes by download."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _downloads: set[_Download] = set()
 
 
 def synthetic() -> list[LayerData]:
-    """A still life photographed with a known lens: both views, calibration, truth."""
+    """A still life captured with a known lens: both views, calibration, ground truth."""
     viewer = napari.current_viewer()
     if viewer is not None:
         watch(viewer)
@@ -69,10 +69,10 @@ def synthetic() -> list[LayerData]:
 
 
 def pixel4(scene: str | int = 5) -> list[LayerData]:
-    """Start to fetch a published scene; a notice stands in for it until it is there.
+    """Start to download a published scene; a notice is shown meanwhile.
 
-    Nothing here waits: files are fetched and read in a thread, and the layers then take the place
-    of the notice. Removing the notice cancels.
+    Files are downloaded and read in a thread; the layers then replace the notice. Removing the
+    notice cancels.
     """
     name = str(scene).zfill(3)
     viewer = napari.current_viewer()
@@ -82,12 +82,12 @@ def pixel4(scene: str | int = 5) -> list[LayerData]:
 
 
 def running() -> int:
-    """How many downloads are going on."""
+    """Number of running downloads."""
     return len(_downloads)
 
 
 class _Download:
-    """One scene on its way into a viewer."""
+    """The download of one scene into a viewer."""
 
     def __init__(self, viewer: Any, scene: str) -> None:
         self._viewer = viewer
@@ -129,9 +129,9 @@ class _Download:
 
 
 def _fetched_layers(scene: str) -> Generator[tuple[int, int, str], None, Fetched]:
-    """Fetch, telling of each file; returns the layers, and what went wrong or None.
+    """Download file by file; return the layers, and the error or None.
 
-    Errors are returned, not raised: napari drops a RuntimeError of a worker without a word.
+    Errors are returned, not raised: napari silently drops a RuntimeError of a worker.
     """
     try:
         yield from fetch_steps([scene])
@@ -165,7 +165,7 @@ def _read_scene(scene: str) -> list[LayerData]:
 
 
 def _kernels(lens: Calibration, group: str, path: Path | None = None) -> list[LayerData]:
-    """The calibration by its kernels alone, hidden: each further layer takes napari a moment."""
+    """The kernels of a calibration, hidden; without its other layers, which take time to add."""
     layers = calibration_layers(lens, group, path)
     return [hidden(layer) for layer in layers if kind_of(layer) == KERNELS]
 
@@ -184,7 +184,7 @@ def _title(scene: str) -> str:
 
 
 def _notice(scene: str) -> LayerData:
-    """A picture that says what is going on."""
+    """An image with a message about the download."""
     canvas = Image.new("L", NOTICE_SIZE, 30)
     text = f"Downloading Pixel 4 scene {scene}...\nIt will appear here when ready."
     middle = (NOTICE_SIZE[0] / 2, NOTICE_SIZE[1] / 2)

@@ -1,6 +1,6 @@
-"""Writers: the run folder from its layers, and single layers for other programs.
+"""Writers of run folders and of single layers.
 
-napari passes layer data, not layers; what we know about a layer is in its metadata.
+napari passes layer data, not layers; the LayerInfo is in its metadata.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from napari_dpdeblur.viewer.layers.placement import run_placement
 
 
 def write_run(path: str, layers: Iterable[LayerData]) -> list[str]:
-    """Write the layers of one result as a run folder; layers of other kinds are passed over."""
+    """Write the layers of one result as a run folder; other layers are ignored."""
     chosen = [_layer(*layer[:2]) for layer in layers]
     known = [(layer, layer_info(layer)) for layer in chosen]
     results = [layer for layer, info in known if info is not None and info.defocus_scales]
@@ -40,10 +40,10 @@ def write_run(path: str, layers: Iterable[LayerData]) -> list[str]:
 
 
 def write_layer(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
-    """Write one layer by its kind: picture, defocus map or multiplane image.
+    """Write one layer by its kind: image, defocus map or multiplane image.
 
-    Whatever the dialog offered, a layer is written as what it is, and one of somebody else as
-    napari would: several versions of napari choose a writer by the suffix alone.
+    Whatever the dialog offered, a layer is written by its kind, and other layers as napari would:
+    several versions of napari choose a writer by the suffix alone.
     """
     layer = _layer(data, attributes)
     info = layer_info(layer)
@@ -67,7 +67,7 @@ def _palette(colormap: Any) -> tuple[str, np.ndarray]:
 
 
 def _write_picture(path: str, layer: Any, attributes: dict[str, Any]) -> Path:
-    """The upper contrast limit becomes white, except that of colours, which have none."""
+    """The upper contrast limit becomes white; colour images have none."""
     info = layer_info(layer)
     if np.ndim(layer.data) != 2 and (info is None or info.linear is None):
         raise ResultError(
@@ -92,7 +92,7 @@ def _layer(data: Any, attributes: dict[str, Any]) -> Any:
 
 
 def _placed_provenance(provenance: dict[str, Any], layers: list[Any]) -> dict[str, Any]:
-    """The provenance, with the place of the layers if it does not follow from the rest."""
+    """The provenance, with the placement of the layers if it differs from the fitted one."""
     image = next(layer for layer in layers if kind_of(layer) == ALL_IN_FOCUS)
     here = {key: tuple(float(v) for v in getattr(image, key)) for key in ("scale", "translate")}
     known = run_placement(provenance)

@@ -45,7 +45,7 @@ SETTLE_MS = 300
 
 
 class CalibrateControls(JobControls):
-    """Controls that remember their values; the captures are chosen anew each time."""
+    """Controls that remember their values, except for the captures."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class CalibrateControls(JobControls):
         return [self.load_button, self.save_button, self.published_button]
 
     def request(self) -> CalibrationRequest:
-        """What the controls describe; SettingsError when something is missing."""
+        """The calibration that the controls describe; SettingsError if something is missing."""
         for name in ("discs", "white", "black"):
             if not self.groups[name].list.paths:
                 raise SettingsError(

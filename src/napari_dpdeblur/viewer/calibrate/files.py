@@ -16,7 +16,7 @@ ROW_PX = 20
 
 
 class FileList(QListWidget):
-    """Files and folders, each once; dropped or added, removed with Delete."""
+    """A list of files and folders without duplicates; accepts drops."""
 
     changed = Signal()
 
@@ -31,7 +31,7 @@ class FileList(QListWidget):
 
     @property
     def paths(self) -> list[Path]:
-        """What is listed."""
+        """The listed paths."""
         return [Path(self.item(row).data(Qt.ItemDataRole.UserRole)) for row in range(self.count())]
 
     def add(self, paths: Iterable[Path]) -> None:

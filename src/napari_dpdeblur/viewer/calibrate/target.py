@@ -1,4 +1,4 @@
-"""Which pattern is photographed: one for a screen of this computer, or that of a file."""
+"""Choice of the calibration target: for a screen of this computer, or from a file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DEFAULT_INCH, DEFAULT_CM = 14.0, 45.0
 
 
 class TargetChoice(QWidget):
-    """Shows the target full screen and knows which one was photographed.
+    """Shows the target in full screen and keeps the one that the captures show.
 
     The target that was shown last is kept, because the captures come from the camera later.
     """
@@ -158,7 +158,7 @@ def _kept_file() -> Path:
 
 
 def _written(target: Target, folder: Path) -> str | None:
-    """What went wrong, as a sentence; runs in a thread."""
+    """The error message or None; runs in a thread."""
     try:
         write_target(target, folder)
     except DpDeblurError as error:

@@ -1,4 +1,4 @@
-"""The verdict on a calibration as coloured text, with what to do about it."""
+"""The verdict on a calibration as coloured text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ UNKNOWN = "#9aa0a6"
 
 
 def verdict_html(verdict: dict[str, Any] | None) -> str:
-    """Grade in its colour; below, each figure that is not good, and its remedy."""
+    """The grade, and each figure that is not good with its remedy."""
     if not verdict or "grade" not in verdict:
         return (
             f'<b style="color:{UNKNOWN}">No verdict</b>: this calibration was not made with '

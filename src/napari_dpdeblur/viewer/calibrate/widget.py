@@ -1,4 +1,4 @@
-"""The Calibrate widget: run a calibration, look at it, save it; or get one."""
+"""The Calibrate widget: run, load, download and save calibrations."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class CalibrateWidget(CalibrateControls):
             self.save(Path(path))
 
     def stop_all(self) -> None:
-        """End the calibration; what it has found stays."""
+        """Stop the calibration; its layers are kept."""
         super().stop_all()
         self._tasks.finish()
 
@@ -146,7 +146,7 @@ class CalibrateWidget(CalibrateControls):
         self._tasks.add([self._hide_target, *steps, lambda: self._show_kernels(elapsed)])
 
     def _hide_target(self) -> None:
-        """Take the target out of the way of the kernels; it was visible during the run."""
+        """Hide the target, which was visible during the run."""
         layer = queries.layer_of(self._viewer, self._group, TARGET)
         if layer is not None and layer.visible:
             layer.visible = False
@@ -168,14 +168,14 @@ class CalibrateWidget(CalibrateControls):
         show_info(f"Calibration saved to {path}.")
 
     def _note_path(self, calibration: Calibration, path: Path) -> None:
-        """Let the layers tell the file, so that a command line can name it."""
+        """Store the path in the layers, so that a command line can name it."""
         for layer, info in queries.described_layers(self._viewer):
             if info.calibration is calibration:
                 set_layer_info(layer, replace(info, calibration_path=str(path)))
 
 
 def _written(calibration: Calibration, path: Path) -> str | None:
-    """What went wrong, as a sentence; runs in a thread."""
+    """The error message or None; runs in a thread."""
     try:
         save_calibration(calibration, path)
     except DpDeblurError as error:
@@ -184,7 +184,7 @@ def _written(calibration: Calibration, path: Path) -> str | None:
 
 
 def _seen_layer(found: dict[str, Any], group: str) -> LayerData:
-    """The photographed discs and the centres that were found, as soon as they are known."""
+    """The captured discs and their detected centres."""
     thumbnail, frame_shape = found["thumbnail"], found["frame_shape"]
     height, width = thumbnail.shape
     enlarged = frame_shape[1] / width, frame_shape[0] / height

@@ -1,4 +1,4 @@
-"""Compare two layers: the six numbers and a map of the error."""
+"""Compare two layers: six scores and an error map."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHOWN_PERCENTILE = 99.0
 
 @dataclass(frozen=True, eq=False)
 class ComparedLayer:
-    """One of the layers as it was when the comparison began."""
+    """A layer as it was when the comparison began."""
 
     name: str
     kind: str  # empty for layers of others
@@ -44,7 +44,7 @@ class ComparedLayer:
 
     @classmethod
     def of(cls, layer: Any) -> ComparedLayer:
-        """A picture or a map; stacks are refused."""
+        """Take an image or a map; EvaluationError for a stack."""
         info = layer_info(layer) or LayerInfo("", layer.name)
         scale, translate = tuple(layer.scale[-2:]), tuple(layer.translate[-2:])
         return cls(layer.name, info.kind, info.group, _values(layer), scale, translate)
@@ -52,7 +52,7 @@ class ComparedLayer:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The numbers by name, a remark about the alignment, and the error map as a layer."""
+    """Scores by name, a remark on the alignment, and the error map as a layer."""
 
     values: dict[str, float]
     remark: str
@@ -128,7 +128,7 @@ def _line(p: np.ndarray, g: np.ndarray) -> tuple[float, float]:
 
 
 def _values(layer: Any) -> np.ndarray:
-    """Linear values (C, H, W); integers of others are parts of full scale."""
+    """Linear values (C, H, W); integers of other layers are scaled to 0 to 1."""
     info = layer_info(layer)
     if info is not None and info.linear is not None:
         return linear_image(layer)

@@ -1,4 +1,4 @@
-"""EvaluateWidget: how good a result is, against a layer that is known to be true."""
+"""EvaluateWidget: scores of a result against ground truth."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ROW_PX = 28
 
 
 class EvaluateWidget(DockedWidget):
-    """Two layers to choose, six numbers, and a layer that shows where the error is."""
+    """Compares two layers: six scores and an error map."""
 
     def __init__(self, napari_viewer: Any, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -76,11 +76,11 @@ class EvaluateWidget(DockedWidget):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a comparison is on its way."""
+        """Whether a comparison is running."""
         return self._worker.is_busy
 
     def stop_all(self) -> None:
-        """End the thread and listen no more."""
+        """Stop the thread and disconnect from the viewer."""
         self._worker.stop()
         events = self._viewer.layers.events
         for event in (events.inserted, events.removed):
@@ -164,7 +164,7 @@ class EvaluateWidget(DockedWidget):
         self._worker.submit(work, sides)
 
     def copy_table(self) -> None:
-        """Put the numbers on the clipboard."""
+        """Copy the scores to the clipboard."""
         lines = [
             f"{label}\t{self.table.item(row, 0).text()}"
             for row, (label, _) in enumerate(LABELS.values())
@@ -196,7 +196,7 @@ class EvaluateWidget(DockedWidget):
             self.message.clear()
 
     def _suggest(self) -> None:
-        """Start with a result of ours that has a truth beside it."""
+        """Preselect a result of this plugin."""
         for layer in self._layers().values():
             if kind_of(layer) in (ALL_IN_FOCUS, DEFOCUS_MAP):
                 self.result.setCurrentText(layer.name)
@@ -204,7 +204,7 @@ class EvaluateWidget(DockedWidget):
                 return
 
     def _on_result(self, _: Any = None) -> None:
-        """Suggest the truth of the chosen result, where it is open."""
+        """Suggest the ground truth of the chosen result if it is open."""
         layer = self._layers().get(self.result.currentText())
         info = None if layer is None else layer_info(layer)
         if info is None or info.kind not in TRUTHS:
@@ -227,7 +227,7 @@ class EvaluateWidget(DockedWidget):
         self._show_error_map(found)
 
     def _show_error_map(self, found: Comparison) -> None:
-        """Only the newest: where the truth is not known, one would see through to the others."""
+        """Show the newest error map alone: it is transparent where the ground truth is unknown."""
         for other in self._viewer.layers:
             if kind_of(other).startswith(ERROR_MAP):
                 other.visible = False

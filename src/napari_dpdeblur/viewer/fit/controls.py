@@ -1,4 +1,4 @@
-"""The controls of the Fit widget: what to fit, how, and what it will take."""
+"""The controls of the Fit widget: inputs, settings and estimate."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class FitControls(JobControls):
         return content
 
     def settings(self, preset: str | None = None) -> FitSettings:
-        """What the controls say, for another preset if given; SettingsError if it is wrong.
+        """The settings in the controls, for another preset if given; SettingsError if invalid.
 
         Settings that the preset does not use have their default.
         """
@@ -124,7 +124,7 @@ class FitControls(JobControls):
         return FitSettings.of({name: value for name, value in values.items() if name in used})
 
     def show_settings(self, settings: FitSettings) -> None:
-        """Bring the controls to these settings."""
+        """Show these settings in the controls."""
         values = settings.model_dump()
         self.main_form.value = values
         self.other_form.value = values
@@ -147,11 +147,11 @@ class FitControls(JobControls):
             self.more.expand(animate=False)
 
     def show_defaults(self) -> None:
-        """Bring the controls to the default settings."""
+        """Show the default settings in the controls."""
         self.show_settings(FitSettings())
 
     def region(self) -> Crop | None:
-        """The part that is to be fitted; None: all of it."""
+        """The region to fit; None for the whole capture."""
         return self.visible_part() if self.visible_only.isChecked() else None
 
     def visible_part(self) -> Crop | None:
@@ -159,7 +159,7 @@ class FitControls(JobControls):
         return visible_region(self._viewer, self.inputs.group)
 
     def copy_command(self) -> None:
-        """Put the command line onto the clipboard."""
+        """Copy the command line to the clipboard."""
         capture = self.inputs.capture
         if capture is None:
             show_warning("Open a dual-pixel capture first.")
@@ -177,7 +177,7 @@ class FitControls(JobControls):
         show_info(f"Command line copied.{advice}")
 
     def copy_yaml(self) -> None:
-        """Put the settings onto the clipboard."""
+        """Copy the settings to the clipboard."""
         try:
             QApplication.clipboard().setText(self.settings().to_yaml())
         except SettingsError as error:
@@ -216,7 +216,7 @@ class FitControls(JobControls):
         events.removed.connect(self.inputs.refresh)
 
     def settle(self) -> None:
-        """After changes: new estimate, and remember the settings."""
+        """Update the estimate and remember the settings."""
         self._update_estimate()
         try:
             settings = self.settings().model_dump()

@@ -1,4 +1,4 @@
-"""The devices that work here, found in the background."""
+"""The devices of this computer, detected in the background."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _found: dict[str, str] = {}  # asking takes seconds, and the answer stays the sa
 
 
 class DeviceList(QComboBox):
-    """Names of devices; only "automatic" and the CPU until the others are known."""
+    """A combo box of devices; only automatic and CPU until detection is done."""
 
     changed = Signal()
 
@@ -36,7 +36,7 @@ class DeviceList(QComboBox):
 
     @property
     def device(self) -> str:
-        """The name that settings use."""
+        """The device as settings name it."""
         return str(self.currentData())
 
     def choose(self, device: str) -> None:

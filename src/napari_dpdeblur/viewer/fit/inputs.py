@@ -1,4 +1,4 @@
-"""Which capture to fit, and with which calibration."""
+"""The inputs of a fit: capture and calibration."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class FitInputs(QObject):
         return None
 
     def offer_file(self, path: Path) -> None:
-        """List a calibration file; it is taken where nothing in the viewer fits."""
+        """List a calibration file; it is selected if nothing in the viewer matches."""
         self._file = path
         self.refresh()
 
@@ -89,7 +89,7 @@ class FitInputs(QObject):
         self._is_chosen = True
 
     def refresh(self, event: Any = None) -> None:
-        """Bring both lists up to date; what was chosen stays chosen as long as it is there."""
+        """Update both lists; the selection is kept while it exists."""
         if not isalive(self):  # Qt's part may be gone before Python's
             return
         captures = list(queries.captures(self._viewer).items())
@@ -106,7 +106,7 @@ class FitInputs(QObject):
         self.changed.emit()
 
     def _choose_matching(self) -> None:
-        """Take a calibration that fits the capture, unless the user has chosen one that may."""
+        """Select a matching calibration, unless the user has chosen one that may match."""
         capture = self.capture
         if capture is None or (self._is_chosen and _fit(self.calibration, capture)):
             return

@@ -1,4 +1,4 @@
-"""The loss of a running fit as curves."""
+"""A plot of the loss of a running fit."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class LossPlot(pyqtgraph.PlotWidget):
         self._show_axes(False)
 
     def start(self) -> None:
-        """Forget the curves of the fit before."""
+        """Remove the curves of the previous fit."""
         self.clear()
         self._curves, self._points, self._steps = {}, {}, 0
         self._show_axes(False)
 
     def add(self, losses: Mapping[str, float]) -> None:
-        """The losses after one more step; drawn soon, together with others."""
+        """Add the losses of one step; drawn later, together with others."""
         if not losses:
             return
         self._steps += 1
@@ -69,7 +69,7 @@ class LossPlot(pyqtgraph.PlotWidget):
                 self._curves[name].setData(steps, values)
 
     def _show_axes(self, has_curves: bool) -> None:
-        """Without a curve, say so in place of numbers that mean nothing."""
+        """Hide the numbers of the axes while there is no curve."""
         for side in ("left", "bottom"):
             self.getAxis(side).setStyle(
                 showValues=has_curves, tickLength=TICK_PX if has_curves else 0
@@ -87,7 +87,7 @@ class LossPlot(pyqtgraph.PlotWidget):
 
 
 class _PowerAxis(pyqtgraph.AxisItem):
-    """Labels logarithms with what they are of; pyqtgraph's own are too many for a low plot."""
+    """An axis of logarithms with few labels, for a low plot."""
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         return [f"{10**value:.1e}" for value in values]

@@ -1,4 +1,4 @@
-"""Where to save runs, if at all."""
+"""Where to save run folders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TIP = "Folder for the run folders, each named after its capture"
 
 
 class OutputFolder(QWidget):
-    """A folder for run folders, behind a check box."""
+    """A check box and the folder for run folders."""
 
     changed = Signal()
 
@@ -35,7 +35,7 @@ class OutputFolder(QWidget):
 
     @property
     def parent_folder(self) -> str:
-        """What is to be remembered: empty when nothing is saved."""
+        """The chosen folder; empty if runs are not saved."""
         return self.line.text().strip() if self.save.isChecked() else ""
 
     def folder_for(self, name: str) -> Path | None:

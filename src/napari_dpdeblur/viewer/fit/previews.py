@@ -1,4 +1,4 @@
-"""Pictures of a running fit in the canvas, and the steps from them to its result."""
+"""Preview layers of a running fit, and the steps from them to its result."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PreviewLayers:
         self._next_s = 0.0
 
     def update(self, event: Progress) -> None:
-        """Show the pictures of a step, now or with a later one."""
+        """Show the previews of a step, now or with a later one."""
         if "place" in event.found:
             self._place, self._has_place = event.found["place"], True
         for kind, picture in ((LIVE_MAP, event.defocus_map), (LIVE_IMAGE, event.all_in_focus)):
@@ -66,7 +66,7 @@ class PreviewLayers:
             self._show_newest()
 
     def keep(self) -> list[str]:
-        """Leave the last pictures as partial result; the names of their layers."""
+        """Keep the last previews as a partial result; return the names of their layers."""
         for kind in list(self._newest):
             if kind in self._shown:
                 self._change(kind)
@@ -80,7 +80,7 @@ class PreviewLayers:
         return [layer.name for layer in present.values()]
 
     def steps_to_result(self, pieces: list[LayerData]) -> list[Callable[[], object]]:
-        """What to do one after the other to have the result instead of the pictures.
+        """Tasks that replace the previews by the result.
 
         A picture becomes the layer of its kind unless there is one of an earlier fit.
         """
@@ -125,7 +125,7 @@ class PreviewLayers:
             self._added.append(self._shown[kind])
 
     def _reveal(self) -> None:
-        """Show what was added; that is a step of its own, because both together take long."""
+        """Show added layers, as a separate task because each takes long."""
         added, self._added = self._added, []
         for layer in added:
             if layer in self._viewer.layers:

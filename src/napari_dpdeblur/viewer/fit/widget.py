@@ -1,4 +1,4 @@
-"""The Fit widget: run the fit that its controls describe, and watch it."""
+"""The Fit widget: run a fit and watch its progress."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class FitWidget(FitControls):
         self._start("preview", {"region": self.visible_part()}, PREVIEW_SUFFIX)
 
     def preview_whole(self) -> None:
-        """Fit the whole picture at low resolution."""
+        """Fit the whole image at low resolution."""
         capture = self.inputs.capture
         shorter_px = min(capture.shape[-2:]) if capture is not None else 0
         reduction = max(min(LOW_RESOLUTION, shorter_px // MIN_LOW_PX), 1)
@@ -90,7 +90,7 @@ class FitWidget(FitControls):
         )
 
     def stop_all(self) -> None:
-        """End the fit; its pictures stay."""
+        """Stop the fit; its previews are kept."""
         super().stop_all()
         self._tasks.finish()
         self._keep_pictures()

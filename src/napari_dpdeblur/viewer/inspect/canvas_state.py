@@ -1,4 +1,4 @@
-"""What the canvas shows while something is inspected, and how it was before."""
+"""Visibility of layers during inspection, and how to restore it."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ INSPECTED = (LAYER_VIEW, REFOCUSED, DEPTH_VIEW)  # layers that only the inspecti
 
 
 class CanvasState:
-    """Shows one layer alone; remembers which ones were visible before."""
+    """Shows one layer alone and remembers which ones were visible before."""
 
     def __init__(self, viewer: Any) -> None:
         self._viewer = viewer
         self._before: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
     def show(self, shown: Any) -> None:
-        """Make a layer visible and hide the other layers of ours."""
+        """Show a layer and hide the other layers of this plugin."""
         for layer in own_layers(self._viewer):
             self._before.setdefault(layer, layer.visible and kind_of(layer) not in INSPECTED)
             if layer.visible != (layer is shown):
                 layer.visible = layer is shown
 
     def restore(self) -> None:
-        """Give all layers that are still there the visibility they had; take the helpers away.
+        """Restore the visibility of all layers and remove helper layers.
 
         A refocused picture stays, hidden: it is a result.
         """
@@ -42,6 +42,6 @@ class CanvasState:
 
 
 def camera_of(viewer: Any) -> Any:
-    """The camera, wherever this version of napari keeps it."""
+    """The camera, in any supported version of napari."""
     scene = getattr(viewer, "scene", None)  # since napari 0.9
     return viewer.camera if scene is None else scene.camera

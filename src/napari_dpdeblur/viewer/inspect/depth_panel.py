@@ -1,4 +1,4 @@
-"""Panel "3D": the layers of a multiplane image spread along the depth."""
+"""Panel "3D": the layers of a multiplane image spread in depth."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MARGIN = 0.75  # of the zoom that fits the picture seen from the front
 
 @dataclass(frozen=True)
 class Atlas:
-    """Pictures of all layers in one texture, and where the corners of each lie in it."""
+    """All layers in one texture, with the texture coordinates of their corners."""
 
     texture: np.ndarray  # (h, w, 4) bytes
     corners: np.ndarray  # (L, 4, 2): u, v of top left, top right, bottom right, bottom left
@@ -39,7 +39,7 @@ class Atlas:
 
 @dataclass(frozen=True)
 class _Before:
-    """How the viewer was before it went to 3D."""
+    """State of the viewer before it switched to 3D."""
 
     ndisplay: int
     point: tuple[float, ...]
@@ -62,7 +62,7 @@ class _Before:
 
 
 class DepthPanel(QWidget):
-    """Switches the 3D view on and off; everything is as before when it is off."""
+    """Switches the 3D view on, and back to the previous state."""
 
     failed = Signal(str)
     left = Signal()
@@ -104,14 +104,14 @@ class DepthPanel(QWidget):
         layout.addStretch()
 
     def set_source(self, source: MpiSource | None) -> None:
-        """Take another multiplane image, or none; leaves 3D."""
+        """Use another multiplane image or none; leaves 3D."""
         if source is not self._source:
             self.toggle.setChecked(False)
         self._source = source
         self.setEnabled(source is not None)
 
     def stop(self) -> None:
-        """Leave 3D, end the thread, listen no more."""
+        """Leave 3D, stop the thread and disconnect from the viewer."""
         self.toggle.setChecked(False)
         self._worker.stop()
         camera_of(self._viewer).events.angles.disconnect(self._sort)
@@ -183,7 +183,7 @@ class DepthPanel(QWidget):
         return vertices.reshape(-1, 3), faces.reshape(-1, 3)
 
     def _toward_viewer(self) -> float:
-        """Sign of the depth axis towards somebody who looks at the front."""
+        """Sign of the depth axis towards the camera in front."""
         orientation = getattr(camera_of(self._viewer), "orientation", None)
         towards = orientation is not None and str(orientation[0]).lower().endswith("towards")
         return 1.0 if towards else -1.0
@@ -193,7 +193,7 @@ class DepthPanel(QWidget):
             self._layer.data = self._mesh(self._source)
 
     def _sort(self, _: Any = None) -> None:
-        """Draw the farthest first from either side, as transparency needs it."""
+        """Draw the farthest layer first from either side, as transparency requires."""
         if self._layer is None or self._viewer.dims.ndisplay != 3:
             return
         direction = camera_of(self._viewer).view_direction[-3]

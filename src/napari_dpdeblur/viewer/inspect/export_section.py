@@ -1,4 +1,4 @@
-"""Section "Save": the refocused picture, a stack through the focus, a movie."""
+"""Section "Save": refocused image, focus stack and movie."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Scene = tuple[RefocusRenderers, Shot]
 
 
 class ExportSection(QGroupBox):
-    """Asks for a name and writes in a thread, with progress and cancel."""
+    """Asks for a file name and writes in a thread, with progress and cancel."""
 
     failed = Signal(str)
     saved = Signal(str)
@@ -56,7 +56,7 @@ class ExportSection(QGroupBox):
         self._build()
 
     def save_view(self, path: str | Path, overwrite: bool = False) -> None:
-        """Write the picture that is shown, in full size, with the tone curve of the screen."""
+        """Write the displayed image at full size, with the tone curve of the screen."""
         renderers, shot = self._wanted()
         path, white = Path(path), renderers.source.white
 
@@ -67,7 +67,7 @@ class ExportSection(QGroupBox):
         self._start(work)
 
     def save_stack(self, path: str | Path, overwrite: bool = False) -> None:
-        """Write linear pictures with the focus from the nearest to the farthest layer."""
+        """Write linear images focused from the nearest to the farthest layer."""
         renderers, shot = self._wanted()
         path, shots = Path(path), focus_sweep(renderers, shot, self.frames.value())
 
@@ -80,7 +80,7 @@ class ExportSection(QGroupBox):
         self._start(work)
 
     def save_movie(self, path: str | Path, overwrite: bool = False) -> None:
-        """Write a movie of the focus going from near to far and back."""
+        """Write a movie that focuses from near to far and back."""
         renderers, shot = self._wanted()
         path, shots = Path(path), focus_sweep(renderers, shot, self.frames.value())
         white = renderers.source.white
@@ -96,7 +96,7 @@ class ExportSection(QGroupBox):
         self._start(work)
 
     def stop(self) -> None:
-        """Give up what is being written, and end the thread."""
+        """Cancel writing and stop the thread."""
         self._worker.stop()
 
     def _build(self) -> None:

@@ -1,4 +1,4 @@
-"""Panel "Layers": browse a multiplane image layer by layer, and what to see of it."""
+"""Panel "Layers": browse a multiplane image layer by layer."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CHANNELS = {
 
 
 class LayersPanel(QWidget):
-    """Chooses the layer and what is shown of it; follows napari's own slider."""
+    """Selects a layer and its displayed channel; follows napari's slider."""
 
     failed = Signal(str)
 
@@ -102,7 +102,7 @@ class LayersPanel(QWidget):
         self._follow_dims()
 
     def activate(self) -> None:
-        """Show what is chosen."""
+        """Show the chosen channel."""
         if self._source is None:
             return
         channel, source = self.channel.currentText(), self._source
@@ -118,11 +118,11 @@ class LayersPanel(QWidget):
         self._worker.submit(work, source)
 
     def step(self, steps: int) -> None:
-        """Go some layers to the front, or to the back when negative."""
+        """Move by some layers to the front, or to the back if negative."""
         self.slider.setValue(self.slider.value() + steps)
 
     def stop(self) -> None:
-        """End the thread and listen no more."""
+        """Stop the thread and disconnect from the viewer."""
         self._worker.stop()
         self._viewer.dims.events.current_step.disconnect(self._follow_dims)
 
@@ -168,7 +168,7 @@ class LayersPanel(QWidget):
 
 
 def channel_layer(source: MpiSource, channel: str) -> LayerData:
-    """One channel of all layers as a stack that napari's slider walks through."""
+    """One channel of all layers as a stack for napari's slider."""
     stack = source.stack
     name = f"{source.layer.name} {channel.lower()}"
     if channel in (ALPHA, TRANSMITTANCE):

@@ -1,4 +1,4 @@
-"""Panel "Refocus": move the plane in focus, open the aperture, look from the left or the right."""
+"""Panel "Refocus": focus, aperture and view."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ class RefocusPanel(QWidget):
 
     @property
     def shot(self) -> Shot:
-        """What the controls ask for."""
+        """The shot that the controls describe."""
         views = VIEWS[self.side.currentText()]
         return Shot(self.focus.value(), self.aperture.value(), views)
 
     @property
     def lens(self) -> Lens:
-        """The lens that the controls ask for."""
+        """The lens that the controls describe."""
         return Lens(self.lens_kind.currentText() == CALIBRATED, self.radius.value())
 
     @property
     def clicks_focus(self) -> bool:
-        """Whether a click in the canvas chooses the plane in focus."""
+        """Whether a click in the canvas sets the focus."""
         return self._is_active and self.by_click.isChecked()
 
     def set_source(self, source: MpiSource | None) -> None:
@@ -100,17 +100,17 @@ class RefocusPanel(QWidget):
         self.note.setVisible(not is_calibrated)
 
     def activate(self) -> None:
-        """Show the refocused picture."""
+        """Show the refocused image."""
         self._is_active = True
         self._request()
 
     def deactivate(self) -> None:
-        """Another panel has the canvas."""
+        """Leave the canvas to another panel."""
         self._is_active = False
         self.view.cancel()
 
     def stop(self) -> None:
-        """End the thread and listen no more."""
+        """Stop the thread and disconnect from the viewer."""
         self.view.stop()
         self._viewer.layers.events.removed.disconnect(self._on_removed)
 
@@ -229,7 +229,7 @@ class RefocusPanel(QWidget):
 
 
 def _described(picture: RefocusedImage) -> str:
-    """Size and time; of previews always the same text, because to draw another one takes time."""
+    """Size and time; constant text for previews, because redrawing it takes time."""
     height, width = picture.rendered_px
     size = f"{height} x {width} px"
     return f"Full size, {size}, {picture.seconds:.2f} s" if picture.is_full else f"Preview, {size}"

@@ -1,4 +1,4 @@
-"""The live refocused picture: rendered in a thread, small while a slider moves, then in full."""
+"""Live refocusing in a thread: small previews while a slider moves, then full size."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Lens:
 
 @dataclass(frozen=True, eq=False)
 class RefocusedImage:
-    """A rendered shot, (C, h, w) linear, with sides smaller by ``reduction``."""
+    """A rendered shot, linear (C, h, w), reduced by a factor of ``reduction``."""
 
     shot: Shot
     image: np.ndarray
@@ -65,7 +65,7 @@ class RefocusedImage:
 
 
 class RefocusRenderers:
-    """Renderers of one source and one lens, made when needed; used by one thread at a time."""
+    """Renderers of one source and one lens, created on demand; not thread-safe."""
 
     def __init__(self, source: MpiSource, lens: Lens) -> None:
         self.source, self.lens = source, lens
@@ -74,13 +74,13 @@ class RefocusRenderers:
         self._quick: dict[int, Refocuser] = {}
 
     def exact(self) -> Refocuser:
-        """The renderer for pictures in full."""
+        """The renderer for full size."""
         if self._exact is None:
             self._exact = self._make(1, is_quick=False)
         return self._exact
 
     def quick(self, reduction: int) -> Refocuser:
-        """The renderer for previews with sides smaller by this factor."""
+        """The renderer for previews reduced by this factor."""
         if reduction not in self._quick:
             larger = self._quick.get(reduction // SMALLER)
             if larger is None or reduction % SMALLER:
@@ -105,7 +105,7 @@ class RefocusRenderers:
     def picture(
         self, shot: Shot, reduction: int | None, superseded: IsSuperseded
     ) -> RefocusedImage:
-        """Render a shot, in full without a reduction."""
+        """Render a shot; at full size without a reduction."""
         renderer = self.exact() if reduction is None else self.quick(reduction)
         start = time.perf_counter()
         image = renderer.render(shot, superseded)
@@ -114,7 +114,7 @@ class RefocusRenderers:
 
 
 class RefocusView(QObject):
-    """Keeps the layer "refocused" of a viewer up to date with what is asked for."""
+    """Keeps the layer "refocused" up to date with the requested shot."""
 
     shown = Signal(object)
     failed = Signal(str)
@@ -142,11 +142,11 @@ class RefocusView(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a newer picture is on its way."""
+        """Whether a newer image is being rendered."""
         return self._worker.is_busy or self._rest.isActive()
 
     def set_scene(self, source: MpiSource | None, lens: Lens) -> None:
-        """Take another multiplane image or lens; the picture comes with the next request."""
+        """Use another multiplane image or lens from the next request on."""
         now = self.renderers
         if source is None:
             self.cancel()
@@ -157,9 +157,9 @@ class RefocusView(QObject):
             self.renderers = RefocusRenderers(source, lens)
 
     def request(self, *shots: Shot) -> None:
-        """Show a preview of a shot soon, and the full picture when no other is asked for.
+        """Show a preview of a shot, then the full size if no other request follows.
 
-        Several shots are shown in turn, to and fro.
+        Several shots are shown in turn, back and forth.
         """
         if self.renderers is None:
             return
@@ -168,7 +168,7 @@ class RefocusView(QObject):
         self._rest.start()
 
     def cancel(self) -> None:
-        """Forget everything that was asked for; the picture stays as it is."""
+        """Drop all requests; the displayed image is kept."""
         self._rest.stop()
         self._swing.stop()
         self._worker.drop()
@@ -214,7 +214,7 @@ class RefocusView(QObject):
         call_after_draw(lambda _: self._adapt(results[-1][0]))
 
     def _swing_on(self) -> None:
-        """The next frame to and fro: 0, 1, 2, 1, 0, ..."""
+        """The next frame back and forth: 0, 1, 2, 1, 0, ..."""
         period = max(2 * len(self._frames) - 2, 1)
         self._step = (self._step + 1) % period
         source = None if self.renderers is None else self.renderers.source
@@ -224,7 +224,7 @@ class RefocusView(QObject):
             self._swing.stop()
 
     def _show_frame(self, source: MpiSource, data: LayerData) -> None:
-        """Bring new data into the layer, which is made when it is not there."""
+        """Update the layer, or add it if it is missing."""
         layer = layer_of(self._viewer, source.group, REFOCUSED)
         if layer is None or self._shown_source is not source:
             self._shown_source = source
@@ -236,7 +236,7 @@ class RefocusView(QObject):
             renew(layer, data)
 
     def _adapt(self, picture: RefocusedImage) -> None:
-        """Make previews smaller where they follow each other slowly, and large again."""
+        """Adapt the size of previews to their frame rate."""
         if not isalive(self):
             return
         if picture.is_full or len(self._frames) > 1:
@@ -246,25 +246,25 @@ class RefocusView(QObject):
 
 
 def refocused_layer(source: MpiSource, picture: RefocusedImage) -> LayerData:
-    """The picture as a layer that lies over the multiplane image."""
+    """The image as a layer over the multiplane image."""
     info = LayerInfo(REFOCUSED, source.group, shot=picture.shot, is_full_size=picture.is_full)
     placed = reduced(source.placed(), picture.reduction)
     return picture_layer(picture.image, info, placed, source.white)
 
 
 def default_radius_px(source: MpiSource) -> float | None:
-    """The disc that spreads light as the calibrated lens does; None without a calibration."""
+    """Radius of the disc equivalent to the calibrated kernels; None without a calibration."""
     return None if source.calibration is None else equivalent_radius_px(source.calibration)
 
 
 def focus_range(source: MpiSource) -> tuple[float, float]:
-    """Planes in focus worth a visit: from before the captured focus to behind the scene."""
+    """Useful range of the focus: from before the captured focus to behind the scene."""
     farthest = float(np.max(source.stack.defocus_scales))
     return -0.25 * farthest, 1.25 * farthest
 
 
 def _left_side(source: MpiSource) -> int:
-    """On which side of the aperture the left view looks through it: -1 left, 1 right."""
+    """Side of the aperture that the left view uses: -1 left, 1 right."""
     if source.calibration is None:
         return -1
     kernels = source.calibration.kernels

@@ -30,7 +30,7 @@ QUICK_S = 0.006  # no rest is needed after a drawing that was as quick
 
 
 class ValueSlider(QLabeledDoubleSlider):
-    """superqt's labelled slider with names for its parts, which rests where drawing is slow.
+    """superqt's labelled slider with named parts, redrawn less often where drawing is slow.
 
     ``name`` is the object name; the parts are called ``name_slider`` and ``name_box``.
     """
@@ -62,7 +62,7 @@ class ValueSlider(QLabeledDoubleSlider):
         return round(float(super().value()), DECIMALS)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Qt: superqt's slider for floats does not know keys."""
+        """Qt: superqt's slider for floats does not handle keys."""
         step = KEY_STEPS.get(event.key()) if event.type() == QEvent.Type.KeyPress else None
         if step is None:
             return bool(super().eventFilter(watched, event))
@@ -73,19 +73,19 @@ class ValueSlider(QLabeledDoubleSlider):
         self._has_news = True
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw; while the slider moves, leave what comes next undrawn for a while."""
+        """Qt: draw, then skip redraws for a while if the slider moves."""
         super().paintEvent(event)
         if self._has_news:
             self._has_news = False
             self._painted.emit(time.perf_counter())
 
     def draw(self) -> None:
-        """End a rest, because the window is drawn now anyway."""
+        """Redraw now, because the window is drawn anyway."""
         self._resting.stop()
         self.setUpdatesEnabled(True)
 
     def _rest_after(self, begin_s: float) -> None:
-        """Rest, now that all of the window has been drawn."""
+        """Skip redraws for a while if drawing the window took long."""
         drawing_s = time.perf_counter() - begin_s
         if drawing_s > QUICK_S:
             self.setUpdatesEnabled(False)

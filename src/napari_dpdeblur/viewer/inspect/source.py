@@ -1,4 +1,4 @@
-"""The multiplane images that a viewer holds, with what is needed to look inside."""
+"""The multiplane images in a viewer, with what is needed to inspect them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class MpiSource:
         return (int(row), int(col)) if 0 <= row < height and 0 <= col < width else None
 
     def weights_at(self, row: int, col: int) -> np.ndarray:
-        """How much each layer contributes to a pixel: transmittances (L,), sum 1."""
+        """Contribution of each layer to a pixel: transmittances (L,), sum 1."""
         weights: np.ndarray = transmittance(self.stack.alpha[:, 0, row, col])
         return weights
 

@@ -1,4 +1,4 @@
-"""A small plot of how much each layer contributes under the cursor."""
+"""A plot of the contribution of each layer under the cursor."""
 
 from __future__ import annotations
 

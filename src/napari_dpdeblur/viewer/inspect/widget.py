@@ -1,4 +1,4 @@
-"""InspectWidget: look inside a multiplane image."""
+"""InspectWidget: inspect a multiplane image."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class InspectWidget(DockedWidget):
         return QSize(MIN_WIDTH_PX, super().sizeHint().height())
 
     def stop_all(self) -> None:
-        """Stop all threads, forget the viewer, and leave it as it was."""
+        """Stop all threads, disconnect from the viewer and restore it."""
         events = self._viewer.layers.events
         for event in (events.inserted, events.removed):
             event.disconnect(self._refresh)
@@ -199,7 +199,7 @@ class InspectWidget(DockedWidget):
             panel.activate()
 
     def _export_scene(self) -> tuple[RefocusRenderers, Shot] | None:
-        """What to save, with renderers of its own: the view goes on using the others."""
+        """What to save, with separate renderers because the view keeps using its own."""
         if self._source is None:
             return None
         return RefocusRenderers(self._source, self.refocus_panel.lens), self.refocus_panel.shot
@@ -237,7 +237,7 @@ class InspectWidget(DockedWidget):
 
 
 def _weak(owner: Any, method: str, *values: Any) -> Callable[..., None]:
-    """A callback that does not keep its owner alive and is silent when it is gone."""
+    """A callback that holds its owner weakly and does nothing when it is gone."""
     target = ref(owner)
 
     def call(*arguments: Any) -> None:

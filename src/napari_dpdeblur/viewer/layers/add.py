@@ -1,4 +1,4 @@
-"""Put layers into a viewer, and the colour bar that belongs to a defocus map."""
+"""Add layers to a viewer, with colour bars for defocus maps."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _with_bar: WeakSet[Layer] = WeakSet()  # whoever switches the bar off does not g
 
 
 def put_layers(viewer: Any, layers: Iterable[LayerData]) -> list[Layer]:
-    """Add layers; one of the same group and kind gets the new data instead."""
+    """Add layers, or update those of the same group and kind."""
     viewer = unwrapped_viewer(viewer)
     watch(viewer)
     return [_put(viewer, layer) for layer in layers]
 
 
 def put_steps(viewer: Any, layers: Iterable[LayerData]) -> list[Callable[[], object]]:
-    """The same as put_layers in steps that are as short as possible; new layers are not selected.
+    """put_layers as short tasks; new layers are not selected.
 
-    A new layer comes hidden and is shown in a step of its own.
+    A new layer is added hidden and shown in a separate task.
     """
     return [step for layer in layers for step in _steps_of(viewer, layer)]
 
@@ -57,17 +57,17 @@ def _steps_of(viewer: Any, layer: LayerData) -> list[Callable[[], object]]:
 
 
 def put_unselected(viewer: Any, layer: LayerData) -> Layer:
-    """Add one layer as put_layers does, without showing its controls."""
+    """Add or update one layer without selecting it."""
     with keep_selection(unwrapped_viewer(viewer).layers):
         return put_layers(viewer, [layer])[0]
 
 
 @contextmanager
 def keep_selection(layers: Any) -> Iterator[None]:
-    """Leave the selection as it is while layers are added.
+    """Keep the selection while layers are added.
 
-    napari selects each new layer and shows its controls, which holds up the window nearly as long
-    as the layer itself. A napari without this switch goes on doing so.
+    napari selects each new layer and shows its controls, which blocks the window nearly as long
+    as the layer itself. Versions of napari without this switch still do so.
     """
     is_known = isinstance(getattr(layers, "_activate_on_insert", None), bool)
     before = is_known and layers._activate_on_insert
@@ -81,9 +81,9 @@ def keep_selection(layers: Any) -> Iterator[None]:
 
 
 def block_layer_list(viewer: Any) -> AbstractContextManager[Any]:
-    """Change layers without telling the list of layers, which takes as long to draw as the canvas.
+    """Change layers without redrawing the layer list, which takes as long as the canvas.
 
-    For pictures that another one follows soon; the layers tell everybody else themselves.
+    For previews that another one follows soon; other listeners are notified by the layers.
     """
     blocker: AbstractContextManager[Any] = unwrapped_viewer(viewer).layers.events.blocker()
     return blocker
@@ -103,33 +103,33 @@ def _put(viewer: Any, new: LayerData) -> Layer:
 
 
 def renew(layer: Layer, new: LayerData) -> None:
-    """Give a layer new data where they belong; it looks as somebody may have made it look."""
+    """Update data and place of a layer; its look is kept."""
     data, options, _ = new
     layer.data = data
     _set(layer, options, _PLACE)
 
 
 def _set(layer: Layer, options: dict[str, Any], names: Iterable[str]) -> None:
-    """Set what differs: napari would draw anew even if nothing changed."""
+    """Set attributes that differ: napari redraws even if nothing changed."""
     for name in names:
         if name in options and not _equals(getattr(layer, name), options[name]):
             setattr(layer, name, options[name])
 
 
 def _equals(now: Any, wanted: Any) -> bool:
-    """Whether numbers are the same; of other things we do not know."""
+    """Whether numbers are equal; False for anything else."""
     return not isinstance(wanted, dict) and np.array_equal(now, wanted)
 
 
 def _accepts(layer: Layer, options: dict[str, Any], layer_type: str) -> bool:
-    """Whether a layer can take the data of another one."""
+    """Whether a layer can be updated with this data."""
     is_same_type = type(layer).__name__.lower() == layer_type
     is_same_colour = getattr(layer, "rgb", False) == options.get("rgb", False)
     return is_same_type and is_same_colour and layer.ndim == len(options["scale"])
 
 
 def watch(viewer: Any) -> None:
-    """Give every defocus map that appears in this viewer a colour bar with its unit."""
+    """Add a colour bar to every defocus map in this viewer."""
     if viewer in _watched:
         return
     _watched.add(viewer)
@@ -140,9 +140,9 @@ def watch(viewer: Any) -> None:
 
 
 def decorate(viewer: Any, layer: Layer) -> None:
-    """Give a defocus map its colour bar, and the slider of a multiplane image its name.
+    """Add the colour bar of a defocus map, or name the slider of a multiplane image.
 
-    Happens by itself to layers that are inserted; to be called for one that became a map later.
+    Automatic for inserted layers; call it for a layer that became a map later.
     """
     info = layer_info(layer)
     if info is not None and info.mpi is not None:
@@ -154,7 +154,7 @@ def decorate(viewer: Any, layer: Layer) -> None:
 
 
 def _show_bar(viewer: Any, layer: Layer) -> None:
-    """Make the bar when its map is seen for the first time: it takes longer than a layer."""
+    """Add the bar when its map is first shown, because it takes longer than a layer."""
     is_new = layer.visible and layer not in _with_bar
     if is_new and hasattr(layer, "colorbar"):  # napari 0.7 and newer
         layer.colorbar.visible = True
@@ -170,7 +170,7 @@ def _name_axes(viewer: Any, layer: Layer) -> None:
 
 
 def _label_bars(viewer: Any) -> None:
-    """Say the unit in the canvas while a defocus map is visible; leave text of others alone."""
+    """Show the unit in the canvas while a defocus map is visible; keep text of others."""
     units = {info.unit for layer, info in described_layers(viewer) if layer.visible and info.unit}
     texts = [BAR_TEXT.format(unit=unit) for unit in sorted(units)]
     overlay = text_overlay(viewer)
@@ -182,6 +182,6 @@ def _label_bars(viewer: Any) -> None:
 
 
 def text_overlay(viewer: Any) -> Any:
-    """The text in the canvas, wherever this version of napari keeps it."""
+    """The text overlay of the canvas, in any supported version of napari."""
     canvas = getattr(viewer, "canvas", None)  # since napari 0.9
     return viewer.text_overlay if canvas is None else canvas.overlays.text

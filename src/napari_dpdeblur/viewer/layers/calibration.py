@@ -1,4 +1,4 @@
-"""A calibration as napari layers: kernels in their places, vignetting, detected discs."""
+"""A calibration as napari layers: kernels, vignetting and detected discs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def calibration_layers(
 ) -> list[LayerData]:
     """Bottom to top: vignetting, target with discs (after a run), kernels.
 
-    Each layer carries the record itself as ``calibration``. Kernels are drawn over the tile
+    Each layer holds the calibration in its LayerInfo. Kernels are drawn over the tile
     that they belong to, in square pixels of the frame. Both views share a layer: each new layer
-    holds up the window for a tenth of a second.
+    blocks the window for a tenth of a second.
     """
     info = LayerInfo(
         KERNELS,
@@ -51,7 +51,7 @@ def kernel_grid(calibration: Calibration, side: int) -> np.ndarray:
 def anaglyph(left: np.ndarray, right: np.ndarray, gamma: float = 1.0) -> np.ndarray:
     """Two views (H, W) as RGB bytes, the brightest of both as 255: left red, right cyan.
 
-    They overlap to white; where they differ, the colours part.
+    Equal values are grey; differences are coloured.
     """
     brightest = max(float(left.max()), float(right.max()), 1e-12)
     shown = [_bytes((view / brightest).clip(0.0, 1.0) ** gamma) for view in (left, right)]
@@ -80,7 +80,7 @@ def _vignetting_layers(calibration: Calibration, info: LayerInfo) -> list[LayerD
 
 
 def _disc_layers(calibration: Calibration, info: LayerInfo) -> list[LayerData]:
-    """The photographed target and what was found on it, if the calibration was made by a run."""
+    """The captured target and its detected discs, if the calibration was made by a run."""
     kept = calibration.diagnostics
     if not {"thumbnail", "discs"} <= set(kept):
         return []
@@ -95,14 +95,14 @@ def target_layer(
     frame_shape: tuple[int, int],
     info: LayerInfo,
 ) -> LayerData:
-    """A photograph of the target with rings around the centres (N, 2): x, y in the frame."""
+    """A capture of the target with rings around the centres (N, 2): x, y in the frame."""
     picture = ringed(thumbnail, centres, frame_shape)
     placed = frame_placement(frame_shape, picture.shape)
     return make_layer(picture, replace(info, centres=centres[:, ::-1]), placed, rgb=True)
 
 
 def ringed(thumbnail: np.ndarray, centres: np.ndarray, frame_shape: tuple[int, int]) -> np.ndarray:
-    """A photograph as RGB bytes with rings around centres (x, y) of the frame, drawn finer."""
+    """A capture as RGB bytes with rings around centres (x, y), upsampled."""
     height, width = (RING_OVERSAMPLING * side for side in thumbnail.shape)
     grey = _bytes((thumbnail / max(float(thumbnail.max()), 1e-6)).clip(0.0, 1.0))
     grey = cv2.resize(grey, (width, height), interpolation=cv2.INTER_LINEAR)

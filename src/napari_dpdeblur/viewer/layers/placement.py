@@ -69,7 +69,7 @@ def capture_placement(capture: DualPixelCapture) -> Placement:
 def run_placement(provenance: Mapping[str, Any]) -> Placement:
     """The place of a result in the frame of its capture: the calibrated field and its crop.
 
-    A result that was saved from layers elsewhere, such as a quick look at low resolution, returns
+    A result that was saved from layers elsewhere, such as a preview at low resolution, returns
     to where they were.
     """
     kept = _kept_placement(provenance)

@@ -1,4 +1,4 @@
-"""What a viewer holds that this plugin can work with."""
+"""Queries: captures, calibrations, results and layers in a viewer."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Record = TypeVar("Record")
 
 
 def unwrapped_viewer(viewer: Any) -> Any:
-    """The viewer itself, where napari hands a wrapped one to the widget of a plugin.
+    """The viewer itself; napari passes a wrapped one to plugin widgets.
 
-    What comes out of the wrapped one is wrapped, too, and is never the same object twice, so that
-    a layer could not be compared with those of the list.
+    Objects from the wrapped viewer are wrapped, too, and differ each time, so that layers could
+    not be compared by identity.
     """
     return getattr(viewer, "__wrapped__", viewer)
 
@@ -50,7 +50,7 @@ def results(viewer: Any) -> dict[str, Result]:
 
 
 def groups(viewer: Any) -> list[str]:
-    """Names of everything that is open, in the order of the layer list."""
+    """Names of all groups, in the order of the layer list."""
     return list(dict.fromkeys(info.group for _, info in described_layers(viewer)))
 
 

@@ -1,4 +1,4 @@
-"""Small pieces that the widgets are made of; every control has a name and a tooltip."""
+"""Building blocks of the panels; every control has a name and a tooltip."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MARGIN_PX = 6
 def push_button(
     text: str, name: str, tip: str, clicked: Callable[[], None] | None = None
 ) -> QPushButton:
-    """A button with words on it; without ``clicked`` someone else connects it."""
+    """A push button; the caller connects it if ``clicked`` is not given."""
     button = QPushButton(text)
     button.setObjectName(name)
     button.setToolTip(tip)
@@ -44,7 +44,7 @@ def browse_button(name: str, tip: str, clicked: Callable[[], None]) -> QToolButt
 
 
 def choice(name: str, tip: str) -> QComboBox:
-    """A list whose entries may be longer than the panel is wide."""
+    """A combo box that may be narrower than its entries."""
     box = QComboBox()
     box.setObjectName(name)
     box.setToolTip(tip)
@@ -53,14 +53,14 @@ def choice(name: str, tip: str) -> QComboBox:
 
 
 def let_shrink(box: QComboBox) -> None:
-    """Let a list be narrower than its longest entry."""
+    """Let a combo box be narrower than its longest entry."""
     box.setMinimumContentsLength(12)
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     box.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
 
 def text_label(name: str, tip: str) -> QLabel:
-    """Text that is as high as it needs to be."""
+    """A label that wraps its text."""
     label = QLabel("")
     label.setObjectName(name)
     label.setToolTip(tip)
@@ -69,7 +69,7 @@ def text_label(name: str, tip: str) -> QLabel:
 
 
 def section(title: str, name: str, tip: str, content: QWidget) -> QCollapsible:
-    """Content that is hidden until the title is clicked."""
+    """A collapsible section, collapsed at first."""
     folded = QCollapsible(title)
     folded.setObjectName(name)
     folded.setToolTip(tip)
@@ -80,7 +80,7 @@ def section(title: str, name: str, tip: str, content: QWidget) -> QCollapsible:
 
 
 def lay_out_scrolling(widget: QWidget, parts: list[QWidget], pinned: list[QWidget]) -> None:
-    """Put parts below each other: those that scroll when the window is low, then the others."""
+    """Stack ``parts`` in a scroll area, with ``pinned`` below it."""
     content = QWidget()
     _stack_vertically(content, parts).addStretch(1)
     scroll = _TallArea()
@@ -98,7 +98,7 @@ def lay_out_scrolling(widget: QWidget, parts: list[QWidget], pinned: list[QWidge
 
 
 class _TallArea(QScrollArea):
-    """As wide as its content with the bar, which would cover the right edge otherwise."""
+    """A scroll area that is wide enough for its content and its scroll bar."""
 
     def minimumSizeHint(self) -> QSize:
         bar_px = self.verticalScrollBar().sizeHint().width()
@@ -115,7 +115,7 @@ def _stack_vertically(widget: QWidget, parts: list[QWidget]) -> QVBoxLayout:
 
 
 def in_row(*parts: QWidget) -> QWidget:
-    """Parts beside each other."""
+    """A widget with its parts side by side."""
     row = QWidget()
     layout = QHBoxLayout(row)
     layout.setContentsMargins(0, 0, 0, 0)

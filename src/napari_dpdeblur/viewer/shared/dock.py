@@ -1,4 +1,4 @@
-"""What all widgets of the plugin have in common: they end with their dock, and settle changes."""
+"""Base classes of the panels: they stop with their dock and debounce changes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from napari_dpdeblur.viewer.shared.worker_panel import WorkerPanel
 
 
 class DockedWidget(QWidget):
-    """A widget that goes away with its dock.
+    """A widget that is deleted with its dock.
 
-    napari keeps the content of a dock that is closed, without a parent and out of sight; a job or
-    a thread of it would go on for nobody. ``stop_all`` is called once, when that happens or when
+    napari keeps the content of a closed dock, hidden and without a parent; its jobs and threads
+    would keep running. ``stop_all`` is called once, when that happens or when
     ``close_down`` is called.
     """
 
@@ -25,7 +25,7 @@ class DockedWidget(QWidget):
     _was_docked = False
 
     def stop_all(self) -> None:
-        """End what runs and listen no more."""
+        """Stop everything that runs and disconnect from the viewer."""
 
     def close_down(self) -> None:
         """Stop everything; a second call does nothing."""
@@ -34,7 +34,7 @@ class DockedWidget(QWidget):
             self.stop_all()
 
     def event(self, event: Any) -> bool:
-        """Qt: napari takes the widget of a closed dock out and forgets it."""
+        """Qt: napari removes the widget from a dock that is closed."""
         if event.type() == QEvent.Type.ParentChange:
             if self.parent() is not None:
                 self._was_docked = True
@@ -49,18 +49,18 @@ class DockedWidget(QWidget):
 
 
 class JobControls(DockedWidget):
-    """Controls of a job in a process of its own; the job ends with them."""
+    """Controls of a job in a separate process; the job is killed with them."""
 
     panel: WorkerPanel
 
     def stop_all(self) -> None:
-        """End the job."""
+        """Kill the job."""
         self.panel.worker.kill()
 
     def settle_after(
         self, signals: Iterable[Any], pause_ms: int, settle: Callable[[], None]
     ) -> None:
-        """Call ``settle`` when none of the signals has come for a while."""
+        """Call ``settle`` when no signal has come for ``pause_ms``."""
         debouncer = QSignalDebouncer(parent=self)
         debouncer.setTimeout(pause_ms)
         debouncer.triggered.connect(settle)

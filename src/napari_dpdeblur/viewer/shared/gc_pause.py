@@ -1,8 +1,8 @@
-"""Keep Python's collections of garbage short while a job runs.
+"""Keep Python's garbage collections short while a job runs.
 
 A full collection looks at every object of napari and of all plugins: a fifth of a second in which
-the window is dead. What is there already is left out meanwhile, so that only new objects are looked
-at; afterwards everything is collected as ever.
+the window does not respond. Existing objects are frozen meanwhile, so that only new ones are
+looked at; afterwards everything is collected as usual.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _frozen_here = False
 
 
 def pause_full_collection() -> Callable[..., None]:
-    """From now on, until the returned function is called; all on the GUI thread."""
+    """Freeze existing objects until the returned function is called; GUI thread only."""
     global _frozen_here
     need = object()
     if not _requests and gc.get_freeze_count() == 0:  # what somebody else froze is not ours to thaw

@@ -150,7 +150,7 @@ def make_control(field: FieldInfo, object_name: str) -> Any:
 
 
 def _adapt(native: Any, step: float) -> None:
-    """Let a control be narrow, precise, and unimpressed by a wheel that scrolls the panel."""
+    """Set width, precision, and what wheel and keyboard do."""
     ignore_wheel(native)
     if isinstance(native, QComboBox):
         let_shrink(native)

@@ -1,4 +1,4 @@
-"""Buttons, progress bar and time left of a job; the same for a fit and a calibration."""
+"""Buttons, progress bar and status line of a job, for fits and calibrations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MIN_TIME_S = 2.0  # before that, a time left would be a guess
 
 
 class PausableTimer:
-    """Time of work without pauses."""
+    """Elapsed time without pauses."""
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
@@ -31,18 +31,18 @@ class PausableTimer:
         self._paused_at = time.monotonic()
 
     def resume(self) -> None:
-        """Go on counting."""
+        """Continue counting."""
         if self._paused_at is not None:
             self._begin += time.monotonic() - self._paused_at
             self._paused_at = None
 
     def elapsed_s(self) -> float:
-        """Seconds of work."""
+        """Elapsed seconds."""
         return (self._paused_at or time.monotonic()) - self._begin
 
 
 def duration_text(seconds: float) -> str:
-    """Seconds, minutes or hours, for people."""
+    """A duration as text, in seconds, minutes or hours."""
     if seconds < 100:
         return f"{max(round(seconds), 1)} s"
     if seconds < 100 * 60:
@@ -51,9 +51,9 @@ def duration_text(seconds: float) -> str:
 
 
 class WorkerPanel(QWidget):
-    """Runs jobs for a widget, shows how they go and tells what went wrong.
+    """Runs jobs for a widget and shows their progress and errors.
 
-    Whoever uses it connects to ``worker.progressed``, ``worker.finished`` and ``worker.cancelled``.
+    Users connect to ``worker.progressed``, ``worker.finished`` and ``worker.cancelled``.
     """
 
     run_clicked = Signal()
@@ -78,7 +78,7 @@ class WorkerPanel(QWidget):
         self._enable(False)
 
     def start(self, job: Job, prepare: Callable[[Any], Any] = lambda result: result) -> None:
-        """Begin a job; a second one is refused with a message."""
+        """Start a job; a second one is refused with a message."""
         if self.worker.is_running:
             show_warning(f"{job.title} is already running; wait until it finishes or cancel it.")
             return
@@ -91,13 +91,13 @@ class WorkerPanel(QWidget):
         self._enable(True)
 
     def cancel(self) -> None:
-        """End the job; its last pictures stay."""
+        """Cancel the job; its last previews are kept."""
         if self.worker.is_running:
             self.say("Cancelling...")
             self.worker.cancel()
 
     def say(self, text: str) -> None:
-        """Show a line below the bar."""
+        """Show a status line below the bar."""
         self.status.setText(text)
 
     def _lay_out(self) -> None:
