@@ -32,7 +32,7 @@ from napari_dpdeblur.viewer.layers.convert import (
     capture_layers,
     defocus_layer,
     hidden,
-    picture_layer,
+    image_layer,
 )
 from napari_dpdeblur.viewer.layers.metadata import (
     TRUE_DEFOCUS,
@@ -175,7 +175,7 @@ def _truth_layers(
 ) -> list[LayerData]:
     return [
         hidden(defocus_layer(defocus_map, LayerInfo(TRUE_DEFOCUS, group), placed)),
-        hidden(picture_layer(image, LayerInfo(TRUE_IMAGE, group), placed)),
+        hidden(image_layer(image, LayerInfo(TRUE_IMAGE, group), placed)),
     ]
 
 

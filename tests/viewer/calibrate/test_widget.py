@@ -201,7 +201,7 @@ def test_a_second_one_is_refused_pause_rests_and_a_killed_child_is_told(bench, s
 
 def assert_a_second_one_is_refused(bench, child):
     bench.widget.run()
-    assert "A calibration is being made already" in bench.messages[-1]
+    assert "A calibration is already running" in bench.messages[-1]
     assert bench.worker.pid == child.pid
     assert not bench.widget.published_button.isEnabled()
 

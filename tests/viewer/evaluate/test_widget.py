@@ -18,7 +18,7 @@ from napari_dpdeblur.evaluation import defocus_scores, image_scores
 from napari_dpdeblur.viewer.evaluate.scores import LABELS
 from napari_dpdeblur.viewer.evaluate.widget import EvaluateWidget
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.layers.convert import defocus_layer, picture_layer, run_layers
+from napari_dpdeblur.viewer.layers.convert import defocus_layer, image_layer, run_layers
 from napari_dpdeblur.viewer.layers.metadata import TRUE_DEFOCUS, TRUE_IMAGE, LayerInfo
 from napari_dpdeblur.viewer.layers.placement import run_placement
 
@@ -53,7 +53,7 @@ def scene(make_result: Callable[..., Result]) -> tuple[list[Any], Result, Any, A
     placed = run_placement(result.provenance)
     truths = [
         defocus_layer(defocus, LayerInfo(TRUE_DEFOCUS, "scene"), placed),
-        picture_layer(image, LayerInfo(TRUE_IMAGE, "scene"), placed),
+        image_layer(image, LayerInfo(TRUE_IMAGE, "scene"), placed),
     ]
     return [*truths, *run_layers(result)], result, image, defocus
 

@@ -135,7 +135,7 @@ def test_a_full_disk(bench, tmp_path):
     assert not (tmp_path / "runs" / "scene-run").exists()
     bench.run(QUICK)
     assert (tmp_path / "runs" / "scene-run" / "run.yaml").exists()
-    assert "Saved in" in bench.widget.panel.status.text()
+    assert "Saved to" in bench.widget.panel.status.text()
 
 
 def test_the_widget_is_closed(bench, make_bench, viewer, qtbot):

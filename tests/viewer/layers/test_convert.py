@@ -12,8 +12,8 @@ from napari_dpdeblur.viewer.layers.add import put_layers, put_steps, text_overla
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
 from napari_dpdeblur.viewer.layers.convert import (
     capture_layers,
+    image_layer,
     linear_image,
-    picture_layer,
     result_of_layers,
     run_layers,
 )
@@ -129,7 +129,7 @@ def test_a_layer_that_comes_by_itself_leaves_the_selection(viewer_model, make_re
     assert not image.visible  # it was there: its look is kept
     assert viewer_model.layers.selection.active is image
     placed = placement((1.0, 1.0), (0.0, 0.0))
-    other = picture_layer(image.data[None], LayerInfo("left view", "other"), placed)
+    other = image_layer(image.data[None], LayerInfo("left view", "other"), placed)
     add, show = put_steps(viewer_model, [other])
     add()
     assert not viewer_model.layers[-1].visible

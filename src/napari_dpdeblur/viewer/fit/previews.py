@@ -171,7 +171,7 @@ def _live_layer(kind: str, picture: FloatArray, group: str, place: Crop) -> Laye
     placed = box_placement(place, picture.shape[:2])
     info = LayerInfo(kind, group)
     if kind != LIVE_MAP:
-        return convert.picture_layer(_planes(picture), info, placed)
+        return convert.image_layer(_planes(picture), info, placed)
     layer = convert.defocus_layer(picture, info, placed)
     # The unit asks for a colour bar, which takes as long as a layer: it comes with the result.
     set_layer_info(layer, info)

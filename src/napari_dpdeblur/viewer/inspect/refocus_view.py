@@ -22,7 +22,7 @@ from napari_dpdeblur.viewer.inspect.canvas_state import REFOCUSED
 from napari_dpdeblur.viewer.inspect.preview_size import PreviewSizer
 from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.add import block_layer_list, put_layers, renew
-from napari_dpdeblur.viewer.layers.convert import picture_layer
+from napari_dpdeblur.viewer.layers.convert import image_layer
 from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo, layer_info
 from napari_dpdeblur.viewer.layers.placement import reduced
 from napari_dpdeblur.viewer.layers.queries import layer_of
@@ -249,7 +249,7 @@ def refocused_layer(source: MpiSource, picture: RefocusedImage) -> LayerData:
     """The image as a layer over the multiplane image."""
     info = LayerInfo(REFOCUSED, source.group, shot=picture.shot, is_full_size=picture.is_full)
     placed = reduced(source.placed(), picture.reduction)
-    return picture_layer(picture.image, info, placed, source.white)
+    return image_layer(picture.image, info, placed, source.white)
 
 
 def default_radius_px(source: MpiSource) -> float | None:

@@ -65,7 +65,7 @@ def capture_layers(capture: DualPixelCapture, group: str | None = None) -> list[
     described = {"capture": _described(capture)}
     shared = LayerInfo("", group or capture.name, capture=capture, provenance=described)
     return [
-        picture_layer(capture.views[side], replace(shared, kind=kind), placed, white)
+        image_layer(capture.views[side], replace(shared, kind=kind), placed, white)
         for side, kind in ((1, RIGHT), (0, LEFT))
     ]
 
@@ -91,7 +91,7 @@ def run_layers(result: Result, group: str | None = None) -> list[LayerData]:
     white = white_point(result.all_in_focus)
     limits = min(image.defocus_scales), max(image.defocus_scales)
     return [
-        picture_layer(result.all_in_focus, image, placed, white),
+        image_layer(result.all_in_focus, image, placed, white),
         hidden(defocus_layer(result.defocus_map, defocus, placed, limits)),
         hidden(confidence_layer(result.confidence, confidence, placed)),
         hidden(mpi_layer(result.mpi, mpi, placed, white)),
@@ -104,7 +104,7 @@ def hidden(layer: LayerData) -> LayerData:
     return data, {**options, "visible": False}, layer_type
 
 
-def picture_layer(
+def image_layer(
     image: FloatArray, info: LayerInfo, placed: Placement, white: float | None = None
 ) -> LayerData:
     """A linear image (C, H, W); ``white`` is the value that is shown as white."""
