@@ -253,7 +253,7 @@ def calibration_beats(
     widget.target.load(folder / "target.json")
     for name, group in widget.groups.items():
         group.list.add([folder / name])
-    widget.form.show_values({"rows": 3, "cols": 4, "kernel_px": 31})
+    widget.form.value = {"rows": 3, "cols": 4, "kernel_px": 31}
     rest(3.0)
     result = measured(viewer, widget, sampler)
     viewer.window.remove_dock_widget(dock)

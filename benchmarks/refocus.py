@@ -109,7 +109,7 @@ def measure_window(record: Result, calibration: Path, seconds: float = 8.0) -> d
     import napari
     from qtpy.QtCore import QElapsedTimer, QTimer
 
-    from napari_dpdeblur.viewer.inspect.refocus_view import Picture
+    from napari_dpdeblur.viewer.inspect.refocus_view import RefocusedImage
     from napari_dpdeblur.viewer.inspect.widget import InspectWidget
     from napari_dpdeblur.viewer.layers.add import put_layers
     from napari_dpdeblur.viewer.layers.convert import run_layers
@@ -133,7 +133,7 @@ def measure_window(record: Result, calibration: Path, seconds: float = 8.0) -> d
             timer.stop()
             viewer.close()
 
-    def note(picture: Picture) -> None:
+    def note(picture: RefocusedImage) -> None:
         if not picture.is_full:
             shown.append(picture.rendered_px)
 

@@ -26,7 +26,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QFileDialog, QScrollArea, QWidget
 
 from napari_dpdeblur.viewer.layers import queries
-from napari_dpdeblur.viewer.layers.convert import ALL_IN_FOCUS, DEFOCUS_MAP
+from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, DEFOCUS_MAP
 
 PLUGIN = "napari-dpdeblur"
 FOLDER = Path(__file__).resolve().parent / "screenshots"
@@ -109,7 +109,9 @@ class Tour:
             self.until(lambda: len(widget.plot.values().get("data", [])) > 6, timeout_s)
         self.settle(0.2)
         self.shot("03_fit_running")
-        self.until(lambda: self.is_idle(widget) and GROUP in queries.runs(self.viewer), timeout_s)
+        self.until(
+            lambda: self.is_idle(widget) and GROUP in queries.results(self.viewer), timeout_s
+        )
         self.settle(0.4)
         return widget
 

@@ -6,14 +6,13 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractSlider,
+    QAbstractSpinBox,
     QComboBox,
-    QDoubleSpinBox,
-    QSpinBox,
     QWidget,
 )
 from superqt import QCollapsible
 
-KINDS = (QAbstractButton, QAbstractSlider, QComboBox, QDoubleSpinBox, QSpinBox)
+KINDS = (QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox)
 
 
 def own_controls(panel: QWidget) -> list[QWidget]:

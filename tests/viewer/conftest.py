@@ -32,7 +32,7 @@ def _own_settings(
 def nobody_froze(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if no test before had needed short collections; some release them after their end."""
 
-    monkeypatch.setattr(gc_pause, "_needs", set())
+    monkeypatch.setattr(gc_pause, "_requests", set())
     monkeypatch.setattr(gc_pause, "_frozen_here", False)
     gc.unfreeze()
     yield
@@ -97,7 +97,7 @@ def _grid() -> Any:
 
 
 @pytest.fixture
-def make_record(calibration: Calibration, scene_capture: DualPixelCapture) -> Callable[..., Result]:
+def make_result(calibration: Calibration, scene_capture: DualPixelCapture) -> Callable[..., Result]:
     """A result of random numbers with the provenance of `scene_capture`."""
 
     def make(channels: int = 1, layers: int = 4, crop: list[int] | None = None) -> Result:

@@ -11,7 +11,7 @@ import pytest
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.results import read_run
 from napari_dpdeblur.viewer.layers import queries
-from napari_dpdeblur.viewer.layers.convert import (
+from napari_dpdeblur.viewer.layers.metadata import (
     ALL_IN_FOCUS,
     DEFOCUS_MAP,
     MPI,
@@ -65,7 +65,7 @@ def test_the_whole_journey(script, tour, viewer, tmp_path):
     check_refocus(near, far)
     tour.depth(widget)
 
-    before = queries.runs(viewer)[script.GROUP]
+    before = queries.results(viewer)[script.GROUP]
     folder = tour.save_and_reopen()
     check_reopened(viewer, before, folder, script.GROUP)
     assert lit_share(tour.canvas()) > 0.3
@@ -84,13 +84,13 @@ def check_calibration(script, viewer, folder):
 
 def check_result(viewer, group):
     """Closer to the truth, as the left half of the lens sees it, than the capture is."""
-    record = queries.runs(viewer)[group]
+    result = queries.results(viewer)[group]
     lens = queries.calibrations(viewer)["synthetic lens"]
     truth = queries.layer_of(viewer, group, TRUE_IMAGE).data * lens.vignetting[0]
     captured = lens.prepare(queries.captures(viewer)[group])[0, 0]
-    assert likeness(record.all_in_focus[0], truth) > likeness(captured, truth) + 0.03
+    assert likeness(result.all_in_focus[0], truth) > likeness(captured, truth) + 0.03
     defocus = queries.layer_of(viewer, group, TRUE_DEFOCUS).data
-    assert likeness(record.defocus_map, defocus) > 0.8
+    assert likeness(result.defocus_map, defocus) > 0.8
     assert queries.layer_of(viewer, group, ALL_IN_FOCUS).visible
 
 
@@ -118,7 +118,7 @@ def check_refocus(near, far):
 
 
 def check_reopened(viewer, before, folder, group):
-    back = queries.runs(viewer)[group]
+    back = queries.results(viewer)[group]
     np.testing.assert_array_equal(back.all_in_focus, before.all_in_focus)
     np.testing.assert_array_equal(back.defocus_map, before.defocus_map)
     layers = len(back.defocus_scales)

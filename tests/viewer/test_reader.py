@@ -16,7 +16,7 @@ from napari_dpdeblur.files import digest
 from napari_dpdeblur.results import write_run
 from napari_dpdeblur.viewer import reader
 from napari_dpdeblur.viewer.layers import queries
-from napari_dpdeblur.viewer.layers.convert import info
+from napari_dpdeblur.viewer.layers.metadata import layer_info
 from napari_dpdeblur.viewer.reader import get_reader
 
 PLUGIN = "napari-dpdeblur"
@@ -79,41 +79,41 @@ def test_pixels_of_both_views_reach_the_canvas(viewer, qtbot, capture_files):
     assert width / height == pytest.approx(128 / 96, rel=0.05)
 
 
-def test_a_run_folder_comes_back_as_it_was(viewer_model, make_record, tmp_path):
-    record = make_record()
-    folder = write_run(record, tmp_path / "run")
+def test_a_run_folder_comes_back_as_it_was(viewer_model, make_result, tmp_path):
+    result = make_result()
+    folder = write_run(result, tmp_path / "run")
     for path in (str(folder), str(folder / "run.yaml")):
         viewer_model.layers.clear()
         for data, options, _ in get_reader(path)(path):
             viewer_model.add_image(data, **options)
-        back = queries.runs(viewer_model)["scene"]
-        np.testing.assert_array_equal(back.all_in_focus, record.all_in_focus)
-        np.testing.assert_array_equal(back.defocus_map, record.defocus_map)
-        np.testing.assert_allclose(back.mpi_color, record.mpi_color, atol=1e-3)
-        assert back.provenance == record.provenance
+        back = queries.results(viewer_model)["scene"]
+        np.testing.assert_array_equal(back.all_in_focus, result.all_in_focus)
+        np.testing.assert_array_equal(back.defocus_map, result.defocus_map)
+        np.testing.assert_allclose(back.mpi_color, result.mpi_color, atol=1e-3)
+        assert back.provenance == result.provenance
         assert [layer.visible for layer in viewer_model.layers] == [True, False, False, False]
-        assert info(viewer_model.layers[0])["run_folder"] == str(folder)
+        assert layer_info(viewer_model.layers[0]).run_folder == str(folder)
 
 
 def test_the_views_come_back_with_a_run_if_their_files_are_unchanged(
-    make_record, capture_files, tmp_path
+    make_result, capture_files, tmp_path
 ):
     from napari_dpdeblur.capture import open_capture
 
-    record = make_record()
-    record.provenance["capture"] = open_capture(capture_files[0]).describe()
-    folder = str(write_run(record, tmp_path / "run"))
+    result = make_result()
+    result.provenance["capture"] = open_capture(capture_files[0]).describe()
+    folder = str(write_run(result, tmp_path / "run"))
     assert names(get_reader(folder)(folder))[:2] == ["scene right", "scene left"]
     content = bytearray(capture_files[1].read_bytes())
     content[-1] ^= 1
     capture_files[1].write_bytes(content)
     assert names(get_reader(folder)(folder))[0] == "scene all-in-focus"
-    record.provenance["capture"]["files"] = ["//server/share/a_left.pgm", "\\\\server\\b.pgm"]
-    folder = str(write_run(record, tmp_path / "remote"))
+    result.provenance["capture"]["files"] = ["//server/share/a_left.pgm", "\\\\server\\b.pgm"]
+    folder = str(write_run(result, tmp_path / "remote"))
     assert len(get_reader(folder)(folder)) == 4
 
 
-def test_a_run_cannot_have_other_files_decoded(make_record, capture_files, tmp_path, monkeypatch):
+def test_a_run_cannot_have_other_files_decoded(make_result, capture_files, tmp_path, monkeypatch):
     def decode(*files):
         raise AssertionError(f"{files} are decoded")
 
@@ -129,13 +129,13 @@ def test_a_run_cannot_have_other_files_decoded(make_record, capture_files, tmp_p
         {"files": [str(tmp_path)], "sha256": sums[:1]},
     ]
     for number, described in enumerate(wrong):
-        record = make_record()
-        record.provenance["capture"].update(described)
-        folder = str(write_run(record, tmp_path / f"run {number}"))
+        result = make_result()
+        result.provenance["capture"].update(described)
+        folder = str(write_run(result, tmp_path / f"run {number}"))
         assert len(get_reader(folder)(folder)) == 4
     monkeypatch.setattr(reader, "MAX_BYTES", 10)
-    record.provenance["capture"].update({"files": files, "sha256": sums})
-    folder = str(write_run(record, tmp_path / "large"))
+    result.provenance["capture"].update({"files": files, "sha256": sums})
+    folder = str(write_run(result, tmp_path / "large"))
     assert len(get_reader(folder)(folder)) == 4
 
 
@@ -157,10 +157,10 @@ def test_the_published_calibration_folder(pixel4_data):
 
 
 def test_a_folder_with_everything_opens_everything(
-    capture_files, calibration, make_record, tmp_path
+    capture_files, calibration, make_result, tmp_path
 ):
     folder = tmp_path / "all"
-    write_run(make_record(), folder)
+    write_run(make_result(), folder)
     for path in capture_files:
         path.rename(folder / path.name)
     save_calibration(calibration, folder / "lens.dpcal")

@@ -13,7 +13,7 @@ from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.viewer import samples
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.calibration import KERNELS
-from napari_dpdeblur.viewer.layers.convert import TRUE_DEFOCUS, TRUE_IMAGE, info
+from napari_dpdeblur.viewer.layers.metadata import TRUE_DEFOCUS, TRUE_IMAGE, layer_info
 
 PLUGIN = "napari-dpdeblur"
 
@@ -55,7 +55,7 @@ def test_a_published_scene_arrives_in_the_background(viewer, qtbot, mirror):
     assert notice not in viewer.layers
     (lens,) = queries.calibrations(viewer).values()
     assert lens.camera == "Google Pixel 4"
-    path = info(queries.layer_of(viewer, "Google Pixel 4", KERNELS))["calibration_path"]
+    path = layer_info(queries.layer_of(viewer, "Google Pixel 4", KERNELS)).calibration_path
     assert load_calibration(path).content_hash() == lens.content_hash()
     assert lens.prepare(queries.captures(viewer)["005"]).shape == (2, 1, 1008, 1344)
     truth = queries.layer_of(viewer, "005", TRUE_IMAGE)

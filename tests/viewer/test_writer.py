@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
 
@@ -17,24 +18,25 @@ from napari_dpdeblur.results import read_mpi, read_run, run_folder
 from napari_dpdeblur.results.export import display_values
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.layers.convert import (
+from napari_dpdeblur.viewer.layers.convert import capture_layers, run_layers
+from napari_dpdeblur.viewer.layers.metadata import (
     ALL_IN_FOCUS,
     DEFOCUS_MAP,
     MPI,
-    capture_layers,
-    run_layers,
+    layer_info,
+    set_layer_info,
 )
 
 PLUGIN = "napari-dpdeblur"
 
 
 @pytest.fixture
-def saved_model(viewer_model, make_record):
+def saved_model(viewer_model, make_result):
     """A viewer with a result; npe2 knows the plugin."""
     from npe2 import PluginManager
 
     PluginManager.instance().discover()
-    put_layers(viewer_model, run_layers(make_record()))
+    put_layers(viewer_model, run_layers(make_result()))
     return viewer_model
 
 
@@ -59,15 +61,15 @@ def save(layer_, path, kind):
 def test_the_run_folder_from_all_layers(saved_model, scene_capture, calibration, tmp_path):
     put_layers(saved_model, capture_layers(scene_capture))
     saved_model.layers.save(str(tmp_path / "scene.dprun"), plugin=PLUGIN)
-    record = queries.runs(saved_model)["scene"]
+    result = queries.results(saved_model)["scene"]
     back = read_run(tmp_path / "scene.dprun")
-    np.testing.assert_array_equal(back.all_in_focus, record.all_in_focus)
-    np.testing.assert_array_equal(back.confidence, record.confidence)
-    assert back.provenance == record.provenance
+    np.testing.assert_array_equal(back.all_in_focus, result.all_in_focus)
+    np.testing.assert_array_equal(back.confidence, result.confidence)
+    assert back.provenance == result.provenance
 
 
 def test_a_result_comes_back_to_where_it_was(saved_model, tmp_path):
-    """A quick look at low resolution is stretched over the field."""
+    """A preview at low resolution is stretched over the field."""
     for layer_ in saved_model.layers:
         layer_.scale = (*layer_.scale[:-2], 4.0, 4.0)
         layer_.translate = (*layer_.translate[:-2], 11.5, 21.5)
@@ -81,14 +83,14 @@ def test_a_result_comes_back_to_where_it_was(saved_model, tmp_path):
 @pytest.mark.parametrize(
     "kept", [3, {}, {"scale": [1, 1]}, {"scale": [0, 1], "translate": [0, 0]}, {"scale": "ab"}]
 )
-def test_a_damaged_place_is_passed_over(make_record, kept):
-    record = make_record()
-    record.provenance["placement"] = kept
-    assert run_layers(record)[0][1]["scale"] == (1.0, 1.0)
+def test_a_damaged_place_is_passed_over(make_result, kept):
+    result = make_result()
+    result.provenance["placement"] = kept
+    assert run_layers(result)[0][1]["scale"] == (1.0, 1.0)
 
 
-def test_layers_of_two_results_are_not_mixed(saved_model, make_record, tmp_path):
-    put_layers(saved_model, run_layers(make_record(), group="other"))
+def test_layers_of_two_results_are_not_mixed(saved_model, make_result, tmp_path):
+    put_layers(saved_model, run_layers(make_result(), group="other"))
     with pytest.raises(
         ResultError, match=r"belong to 2 results \(scene, other\); select the layers"
     ):
@@ -106,11 +108,11 @@ def test_a_picture_has_16_bits_and_the_tone_curve(saved_model, tmp_path, suffix)
     np.testing.assert_array_equal(pixels, display_values(image.data[None], 0.25, np.uint16))
 
 
-def test_colours_are_saved_from_the_linear_values(viewer_model, make_record, tmp_path):
-    put_layers(viewer_model, run_layers(record := make_record(channels=3)))
+def test_colours_are_saved_from_the_linear_values(viewer_model, make_result, tmp_path):
+    put_layers(viewer_model, run_layers(result := make_result(channels=3)))
     save(layer(viewer_model, ALL_IN_FOCUS), tmp_path / "sharp.tif", "image")
     pixels = tifffile.imread(tmp_path / "sharp.tif")
-    np.testing.assert_array_equal(pixels, display_values(record.all_in_focus, dtype=np.uint16))
+    np.testing.assert_array_equal(pixels, display_values(result.all_in_focus, dtype=np.uint16))
 
 
 def test_a_defocus_map_as_values_and_as_colours(saved_model, tmp_path):
@@ -157,10 +159,10 @@ def test_a_multiplane_image_is_no_png(saved_model, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_colours_without_their_linear_values_are_not_written(viewer_model, make_record, tmp_path):
-    image, *_ = put_layers(viewer_model, run_layers(make_record(channels=3)))
-    del image.metadata["dpdeblur"]["linear"]
-    with pytest.raises(ResultError, match="scene all-in-focus keeps no linear values; save it"):
+def test_colours_without_their_linear_values_are_not_written(viewer_model, make_result, tmp_path):
+    image, *_ = put_layers(viewer_model, run_layers(make_result(channels=3)))
+    set_layer_info(image, dataclasses.replace(layer_info(image), linear=None))
+    with pytest.raises(ResultError, match="scene all-in-focus has no linear values; save it"):
         save(image, tmp_path / "x.png", "image")
 
 
@@ -189,10 +191,10 @@ def full_disk(monkeypatch):
 
 
 def test_a_full_disk_is_a_notification_and_leaves_nothing(
-    viewer, make_record, tmp_path, monkeypatch, full_disk
+    viewer, make_result, tmp_path, monkeypatch, full_disk
 ):
     """By the menu, with the file dialog answered: what a user would see."""
-    put_layers(viewer, run_layers(make_record()))
+    put_layers(viewer, run_layers(make_result()))
     _answer_dialog(monkeypatch, tmp_path / "scene.dprun", "run folder")
     messages = _notified(lambda: viewer.window._qt_viewer._save_layers_dialog())
     assert len(messages) == 1
@@ -202,10 +204,10 @@ def test_a_full_disk_is_a_notification_and_leaves_nothing(
     assert len(viewer.layers) == 4
 
 
-def test_a_bad_path_is_a_notification(viewer, make_record, tmp_path, monkeypatch):
-    image, *_ = put_layers(viewer, run_layers(make_record()))
+def test_a_bad_path_is_a_notification(viewer, make_result, tmp_path, monkeypatch):
+    image, *_ = put_layers(viewer, run_layers(make_result()))
     viewer.layers.selection = {image}
-    _answer_dialog(monkeypatch, tmp_path / "missing" / "sharp.png", "picture, 16 bits")
+    _answer_dialog(monkeypatch, tmp_path / "missing" / "sharp.png", "16-bit image")
     messages = _notified(lambda: viewer.window._qt_viewer._save_layers_dialog(selected=True))
     assert len(messages) == 1
     assert "sharp.png cannot be written (No such file or directory)" in messages[0]

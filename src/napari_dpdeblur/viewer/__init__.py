@@ -1,1 +1,1 @@
-"""The napari plugin. Nothing outside of this package imports napari or Qt."""
+"""The napari plugin. Only this package imports napari and Qt."""

@@ -1,4 +1,4 @@
-"""Opens captures, calibrations and run folders; leaves everything else to other readers.
+"""Reader of captures, calibrations and run folders; leaves other files to other readers.
 
 `get_reader` looks at names and a few header bytes, loads no torch and never raises.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +28,15 @@ from napari_dpdeblur.results import Result, read_run
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import watch
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
-from napari_dpdeblur.viewer.layers.convert import (
-    KEY,
+from napari_dpdeblur.viewer.layers.convert import capture_layers, hidden, run_layers
+from napari_dpdeblur.viewer.layers.metadata import (
     LEFT,
     RIGHT,
     LayerData,
-    capture_layers,
-    hidden,
-    info,
-    run_layers,
+    LayerInfo,
+    kind_of,
+    layer_info,
+    set_layer_info,
 )
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -70,7 +71,7 @@ def _reader_of(path: Path) -> Reader | None:
 
 
 def read_pair(paths: Paths) -> list[Any]:
-    """Both views of a capture from either file or both; of one that is open, what is missing.
+    """Both views of a capture from either file or both, except for views that are open.
 
     napari opens two files that were dropped together one by one: the second one adds nothing.
     """
@@ -79,24 +80,27 @@ def read_pair(paths: Paths) -> list[Any]:
     capture = open_capture(*given)
     views = _open_views(capture)
     if set(views) == {LEFT, RIGHT}:
-        if any(set(given) & set(known.get("opened_from", [])) for known in views.values()):
-            show_info(f"{capture.name} is open already.")
+        if any(set(given) & set(view.opened_from) for view in views.values()):
+            show_info(f"{capture.name} is already open.")
         return NOTHING
     layers = capture_layers(capture)
-    for known in views.values():  # the view that was left has to belong to the same record
-        layers = capture_layers(known["capture"], known["group"])
-    return [_opened(layer, given) for layer in layers if _kind(layer) not in views]
+    for view in views.values():  # the view that was left has to belong to the same record
+        layers = capture_layers(view.capture or capture, view.group)
+    missing = [layer for layer in layers if kind_of(layer) not in views]
+    for layer in missing:
+        _note_files(layer, given)
+    return missing
 
 
 def read_calibration(paths: Paths) -> list[Any]:
-    """A calibration file as pictures of its kernels."""
+    """A calibration file as layers."""
     path = _as_list(paths)[0]
     calibration = load_calibration(path)
     return calibration_layers(calibration, _calibration_name(calibration, path), path)
 
 
 def read_folder(paths: Paths) -> list[Any]:
-    """What a folder holds of a capture, its calibration and its result, the result on top."""
+    """The capture, calibrations and result in a folder, the result on top."""
     _watch_viewer()
     folder = _as_list(paths)[0]
     parts = _parts_of(folder)
@@ -150,12 +154,12 @@ def _read_result(folder: Path, with_capture: bool) -> list[LayerData]:
 
 
 def _original_capture(result: Result) -> DualPixelCapture | None:
-    """The capture of a run, if its files are still what they were.
+    """The capture of a run, if its files are unchanged.
 
-    Whoever made the run could name any file of this computer: nothing is decoded before.
+    A run folder could name any file of this computer: nothing is decoded before the check.
     """
-    described = result.provenance.get("capture")
     try:
+        described = result.provenance["capture"]
         files, sums = list(described["files"]), list(described["sha256"])
         is_pair = 0 < len(files) == len(sums) <= MAX_FILES
         if not is_pair or not all(map(_is_unchanged, files, sums)):
@@ -175,29 +179,27 @@ def _is_unchanged(file: str, sha256: str) -> bool:
 
 
 def _calibration_name(calibration: Calibration, path: Path) -> str:
-    """The file's name says more than the camera of two calibrations of one camera."""
+    """The file's name, which tells calibrations of one camera apart; else the camera."""
     return path.stem if path.suffix else calibration.camera
 
 
-def _opened(layer: LayerData, given: list[str]) -> LayerData:
-    layer[1]["metadata"][KEY]["opened_from"] = given
-    return layer
+def _note_files(layer: LayerData, given: list[str]) -> None:
+    info = layer_info(layer)
+    if info is not None:
+        set_layer_info(layer, replace(info, opened_from=tuple(given)))
 
 
-def _kind(layer: LayerData) -> str:
-    return str(layer[1]["metadata"][KEY]["kind"])
-
-
-def _open_views(capture: DualPixelCapture) -> dict[str, dict[str, Any]]:
+def _open_views(capture: DualPixelCapture) -> dict[str, LayerInfo]:
     """What is known about the views of this capture in the current viewer, by their kind."""
     viewer = napari.current_viewer()
-    views = {}
-    for layer in [] if viewer is None else queries.ours(viewer):
-        other, kind = info(layer).get("capture"), info(layer)["kind"]
-        is_same = isinstance(other, DualPixelCapture) and other.source == capture.source
-        if is_same and kind in (LEFT, RIGHT):
-            views[kind] = info(layer)
-    return views
+    known = [] if viewer is None else [info for _, info in queries.described_layers(viewer)]
+    return {
+        info.kind: info
+        for info in known
+        if info.kind in (LEFT, RIGHT)
+        and info.capture is not None
+        and info.capture.source == capture.source
+    }
 
 
 def _watch_viewer() -> None:

@@ -1,8 +1,8 @@
-"""Sample data: a synthetic capture at once, the published Pixel 4 scenes by download."""
+"""Sample data: a synthetic capture, and the published Pixel 4 scenes by download."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from napari.qt.threading import create_worker
 from napari.utils.notifications import show_error
 from PIL import Image, ImageDraw, ImageFont
 
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.datasets.pixel4 import (
@@ -28,26 +29,30 @@ from napari_dpdeblur.errors import DownloadError, DpDeblurError
 from napari_dpdeblur.viewer.layers.add import put_layers, watch
 from napari_dpdeblur.viewer.layers.calibration import KERNELS, calibration_layers
 from napari_dpdeblur.viewer.layers.convert import (
-    KEY,
-    TRUE_DEFOCUS,
-    TRUE_IMAGE,
-    LayerData,
     capture_layers,
     defocus_layer,
     hidden,
-    picture_layer,
-    placement,
+    image_layer,
 )
+from napari_dpdeblur.viewer.layers.metadata import (
+    TRUE_DEFOCUS,
+    TRUE_IMAGE,
+    LayerData,
+    LayerInfo,
+    kind_of,
+)
+from napari_dpdeblur.viewer.layers.placement import Placement, placement
 
 # Small enough to be ready within two seconds on a laptop.
 HEIGHT_PX, WIDTH_PX, ROWS, COLS, SEED = 288, 384, 2, 3, 2
 NAME, LENS = "synthetic", "synthetic lens"
 NOTICE, NOTICE_SIZE = "dpdeblur notice", (640, 480)
+Fetched = tuple[list[LayerData], DpDeblurError | None]
 _downloads: set[_Download] = set()
 
 
 def synthetic() -> list[LayerData]:
-    """A still life photographed with a known lens: both views, calibration, truth."""
+    """A still life captured with a known lens: both views, calibration, ground truth."""
     viewer = napari.current_viewer()
     if viewer is not None:
         watch(viewer)
@@ -58,17 +63,16 @@ def synthetic() -> list[LayerData]:
     placed = placement((1.0, 1.0), (0.0, 0.0))
     return [
         *_kernels(lens, LENS),
-        hidden(defocus_layer(scene.defocus_map, NAME, placed, kind=TRUE_DEFOCUS)),
-        hidden(picture_layer(scene.all_in_focus, NAME, TRUE_IMAGE, placed)),
+        *_truth_layers(NAME, scene.all_in_focus, scene.defocus_map, placed),
         *capture_layers(capture),
     ]
 
 
 def pixel4(scene: str | int = 5) -> list[LayerData]:
-    """Start to fetch a published scene; a notice stands in for it until it is there.
+    """Start to download a published scene; a notice is shown meanwhile.
 
-    Nothing here waits: files are fetched and read in a thread, and the layers then take the place
-    of the notice. Removing the notice cancels.
+    Files are downloaded and read in a thread; the layers then replace the notice. Removing the
+    notice cancels.
     """
     name = str(scene).zfill(3)
     viewer = napari.current_viewer()
@@ -78,12 +82,12 @@ def pixel4(scene: str | int = 5) -> list[LayerData]:
 
 
 def running() -> int:
-    """How many downloads are going on."""
+    """Number of running downloads."""
     return len(_downloads)
 
 
 class _Download:
-    """One scene on its way into a viewer."""
+    """The download of one scene into a viewer."""
 
     def __init__(self, viewer: Any, scene: str) -> None:
         self._viewer = viewer
@@ -107,7 +111,7 @@ class _Download:
         done, total, _ = step
         notice.name = f"{_title(self._scene)}: {done} of {total} files"
 
-    def _finish(self, result: tuple[list[LayerData], DpDeblurError | None]) -> None:
+    def _finish(self, result: Fetched) -> None:
         layers, error = result
         notice = self._find_notice()
         if notice is None:
@@ -124,10 +128,10 @@ class _Download:
         return next((la for la in self._viewer.layers if la.metadata.get(NOTICE) == title), None)
 
 
-def _fetched_layers(scene: str) -> Iterator[tuple[int, int, str]]:
-    """Fetch, telling of each file; returns the layers, and what went wrong or None.
+def _fetched_layers(scene: str) -> Generator[tuple[int, int, str], None, Fetched]:
+    """Download file by file; return the layers, and the error or None.
 
-    Errors are returned, not raised: napari drops a RuntimeError of a worker without a word.
+    Errors are returned, not raised: napari silently drops a RuntimeError of a worker.
     """
     try:
         yield from fetch_steps([scene])
@@ -135,7 +139,7 @@ def _fetched_layers(scene: str) -> Iterator[tuple[int, int, str]]:
     except DpDeblurError as error:
         return [], error
     except Exception as error:
-        return [], DownloadError(f"Scene {scene} cannot be opened ({error}); try again.")
+        return [], DownloadError(f"Scene {scene} could not be opened ({error}); try again.")
 
 
 def _read_scene(scene: str) -> list[LayerData]:
@@ -155,16 +159,24 @@ def _read_scene(scene: str) -> list[LayerData]:
     truth = load_defocus(defocus_path(folder, scene))
     return [
         *_kernels(lens, lens.camera, calibration_folder()),
-        hidden(defocus_layer(truth.defocus, scene, placed, kind=TRUE_DEFOCUS)),
-        hidden(picture_layer(load_sharp(sharp_path(folder, scene)), scene, TRUE_IMAGE, placed)),
+        *_truth_layers(scene, load_sharp(sharp_path(folder, scene)), truth.defocus, placed),
         *capture_layers(capture),
     ]
 
 
 def _kernels(lens: Calibration, group: str, path: Path | None = None) -> list[LayerData]:
-    """The calibration by its kernels alone, hidden: each further layer takes napari a moment."""
+    """The kernels of a calibration, hidden; without its other layers, which take time to add."""
     layers = calibration_layers(lens, group, path)
-    return [hidden(layer) for layer in layers if layer[1]["metadata"][KEY]["kind"] == KERNELS]
+    return [hidden(layer) for layer in layers if kind_of(layer) == KERNELS]
+
+
+def _truth_layers(
+    group: str, image: FloatArray, defocus_map: FloatArray, placed: Placement
+) -> list[LayerData]:
+    return [
+        hidden(defocus_layer(defocus_map, LayerInfo(TRUE_DEFOCUS, group), placed)),
+        hidden(image_layer(image, LayerInfo(TRUE_IMAGE, group), placed)),
+    ]
 
 
 def _title(scene: str) -> str:
@@ -172,9 +184,9 @@ def _title(scene: str) -> str:
 
 
 def _notice(scene: str) -> LayerData:
-    """A picture that says what is going on."""
+    """An image with a message about the download."""
     canvas = Image.new("L", NOTICE_SIZE, 30)
-    text = f"Fetching Pixel 4 scene {scene} ...\nIt appears here when it is ready."
+    text = f"Downloading Pixel 4 scene {scene}...\nIt will appear here when ready."
     middle = (NOTICE_SIZE[0] / 2, NOTICE_SIZE[1] / 2)
     font = ImageFont.load_default(28)
     ImageDraw.Draw(canvas).multiline_text(middle, text, 235, font, anchor="mm", align="center")

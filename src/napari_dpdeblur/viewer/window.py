@@ -1,4 +1,4 @@
-"""A result in a window of napari, for scripts and notebooks."""
+"""Show a result in napari, for scripts and notebooks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from napari_dpdeblur.viewer.layers.convert import capture_layers, run_layers
 def show_result(result: Result) -> Any:
     """Add the views and the result to the open viewer, or to a new one; return the viewer.
 
-    In a script this waits until the window is closed. Where an event loop runs already, such as
-    IPython's, it comes back at once.
+    Blocks until the window is closed, unless an event loop such as IPython's is running.
     """
     viewer = napari.current_viewer() or napari.Viewer()
     views = [] if result.capture is None else capture_layers(result.capture)

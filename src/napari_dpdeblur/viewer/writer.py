@@ -1,6 +1,6 @@
-"""Writers: the run folder from its layers, and single layers for other programs.
+"""Writers of run folders and of single layers.
 
-napari passes layer data, not layers; what we know about a layer is in its metadata.
+napari passes layer data, not layers; the LayerInfo is in its metadata.
 """
 
 from __future__ import annotations
@@ -17,25 +17,21 @@ from napari.utils.colormaps import ensure_colormap
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results import export
 from napari_dpdeblur.results import write_run as write_run_folder
-from napari_dpdeblur.viewer.layers.convert import (
-    ALL_IN_FOCUS,
-    PLACEMENT,
-    LayerData,
-    info,
-    linear_image,
-    result_of_layers,
-    run_placement,
-)
+from napari_dpdeblur.results.result import PLACEMENT
+from napari_dpdeblur.viewer.layers.convert import linear_image, result_of_layers
+from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, LayerData, kind_of, layer_info
+from napari_dpdeblur.viewer.layers.placement import run_placement
 
 
 def write_run(path: str, layers: Iterable[LayerData]) -> list[str]:
-    """Write the layers of one result as a run folder; layers of other kinds are passed over."""
+    """Write the layers of one result as a run folder; other layers are ignored."""
     chosen = [_layer(*layer[:2]) for layer in layers]
-    results = [layer for layer in chosen if "provenance" in info(layer) and _is_result(layer)]
-    groups = list(dict.fromkeys(str(info(layer)["group"]) for layer in results))
+    known = [(layer, layer_info(layer)) for layer in chosen]
+    results = [layer for layer, info in known if info is not None and info.defocus_scales]
+    groups = list(dict.fromkeys(info.group for _, info in known if info and info.defocus_scales))
     if len(groups) > 1:
         raise ResultError(
-            f"The chosen layers belong to {len(groups)} results ({', '.join(groups)}); "
+            f"The selected layers belong to {len(groups)} results ({', '.join(groups)}); "
             "select the layers of one of them and save again."
         )
     result = result_of_layers(results)
@@ -44,23 +40,22 @@ def write_run(path: str, layers: Iterable[LayerData]) -> list[str]:
 
 
 def write_layer(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
-    """Write one layer by its kind: picture, defocus map or multiplane image.
+    """Write one layer by its kind: image, defocus map or multiplane image.
 
-    Whatever the dialog offered, a layer is written as what it is, and one of somebody else as
-    napari would: several versions of napari choose a writer by the suffix alone.
+    Whatever the dialog offered, a layer is written by its kind, and other layers as napari would:
+    several versions of napari choose a writer by the suffix alone.
     """
     layer = _layer(data, attributes)
-    known = info(layer)
-    if not known:
+    info = layer_info(layer)
+    if info is None:
         return _written_by_napari(path, data, attributes)
-    if "mpi" in known:
-        stack = known["mpi"]
-        arrays = (stack.color, stack.alpha, stack.defocus_scales)
+    if info.mpi is not None:
+        arrays = (info.mpi.color, info.mpi.alpha, info.mpi.defocus_scales)
         return [str(export.write_layer_stack(Path(path), *arrays))]
-    if "unit" in known:
-        limits = tuple(float(limit) for limit in attributes["contrast_limits"])
+    if info.unit is not None:
+        low, high = (float(limit) for limit in attributes["contrast_limits"])
         colors = _palette(attributes["colormap"])
-        return [str(export.write_defocus(Path(path), np.asarray(data), limits, colors))]
+        return [str(export.write_defocus(Path(path), np.asarray(data), (low, high), colors))]
     return [str(_write_picture(path, layer, attributes))]
 
 
@@ -72,10 +67,11 @@ def _palette(colormap: Any) -> tuple[str, np.ndarray]:
 
 
 def _write_picture(path: str, layer: Any, attributes: dict[str, Any]) -> Path:
-    """The upper contrast limit becomes white, except that of colours, which have none."""
-    if np.ndim(layer.data) != 2 and info(layer).get("linear") is None:
+    """The upper contrast limit becomes white; colour images have none."""
+    info = layer_info(layer)
+    if np.ndim(layer.data) != 2 and (info is None or info.linear is None):
         raise ResultError(
-            f"The layer {attributes.get('name')} keeps no linear values; "
+            f"The layer {attributes.get('name')} has no linear values; "
             "save it with napari's own writer."
         )
     image = linear_image(layer)
@@ -96,14 +92,10 @@ def _layer(data: Any, attributes: dict[str, Any]) -> Any:
 
 
 def _placed_provenance(provenance: dict[str, Any], layers: list[Any]) -> dict[str, Any]:
-    """The provenance, with the place of the layers if it does not follow from the rest."""
-    image = next(layer for layer in layers if info(layer)["kind"] == ALL_IN_FOCUS)
+    """The provenance, with the placement of the layers if it differs from the fitted one."""
+    image = next(layer for layer in layers if kind_of(layer) == ALL_IN_FOCUS)
     here = {key: tuple(float(v) for v in getattr(image, key)) for key in ("scale", "translate")}
     known = run_placement(provenance)
     if all(np.allclose(here[key], known[key]) for key in here):
         return provenance
     return {**provenance, PLACEMENT: {key: list(values) for key, values in here.items()}}
-
-
-def _is_result(layer: Any) -> bool:
-    return "defocus_scales" in info(layer)

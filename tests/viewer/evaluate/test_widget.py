@@ -18,14 +18,9 @@ from napari_dpdeblur.evaluation import defocus_scores, image_scores
 from napari_dpdeblur.viewer.evaluate.scores import LABELS
 from napari_dpdeblur.viewer.evaluate.widget import EvaluateWidget
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.layers.convert import (
-    TRUE_DEFOCUS,
-    TRUE_IMAGE,
-    defocus_layer,
-    picture_layer,
-    run_layers,
-    run_placement,
-)
+from napari_dpdeblur.viewer.layers.convert import defocus_layer, image_layer, run_layers
+from napari_dpdeblur.viewer.layers.metadata import TRUE_DEFOCUS, TRUE_IMAGE, LayerInfo
+from napari_dpdeblur.viewer.layers.placement import run_placement
 
 HEIGHT, WIDTH = 96, 128
 PATIENCE_MS = 60_000  # for a machine that has other things to do
@@ -46,21 +41,21 @@ def widget(viewer_model: Any, qtbot: Any) -> Iterator[EvaluateWidget]:
 
 
 @pytest.fixture
-def scene(make_record: Callable[..., Result]) -> tuple[list[Any], Result, Any, Any]:
-    """Layers of a result with its truth, the record, and the true image and map."""
-    record = make_record()
+def scene(make_result: Callable[..., Result]) -> tuple[list[Any], Result, Any, Any]:
+    """Layers of a result with its truth, the result, and the true image and map."""
+    result = make_result()
     random = np.random.default_rng(5)
-    image = record.all_in_focus + random.normal(0, 0.02, (1, HEIGHT, WIDTH)).astype(np.float32)
+    image = result.all_in_focus + random.normal(0, 0.02, (1, HEIGHT, WIDTH)).astype(np.float32)
     image = np.clip(image, 0, None)
-    defocus = np.clip(0.4 * record.defocus_map + 0.1, 0, 1)
+    defocus = np.clip(0.4 * result.defocus_map + 0.1, 0, 1)
     defocus += random.normal(0, 0.01, defocus.shape).astype(np.float32)
     defocus[:20] = 0  # not known
-    placed = run_placement(record.provenance)
+    placed = run_placement(result.provenance)
     truths = [
-        defocus_layer(defocus, "scene", placed, kind=TRUE_DEFOCUS),
-        picture_layer(image, "scene", TRUE_IMAGE, placed),
+        defocus_layer(defocus, LayerInfo(TRUE_DEFOCUS, "scene"), placed),
+        image_layer(image, LayerInfo(TRUE_IMAGE, "scene"), placed),
     ]
-    return [*truths, *run_layers(record)], record, image, defocus
+    return [*truths, *run_layers(result)], result, image, defocus
 
 
 def _numbers(widget: EvaluateWidget) -> dict[str, str]:
@@ -78,12 +73,12 @@ def _evaluate(widget: EvaluateWidget, qtbot: Any, result: str, truth: str) -> di
 def test_six_numbers_and_error_maps(
     viewer_model: Any, widget: EvaluateWidget, scene: Any, qtbot: Any
 ) -> None:
-    layers, record, image, defocus = scene
+    layers, result, image, defocus = scene
     put_layers(viewer_model, layers)
     assert widget.result.currentText() == "scene all-in-focus"
     assert widget.truth.currentText() == "scene true all-in-focus"
     shown = _evaluate(widget, qtbot, "scene all-in-focus", "scene true all-in-focus")
-    expected = image_scores(record.all_in_focus, image)
+    expected = image_scores(result.all_in_focus, image)
     assert shown["psnr_db"] == f"{expected.psnr_db:.4f}"
     assert shown["ssim"] == f"{expected.ssim:.4f}"
     assert shown["mae"] == f"{expected.mae:.4f}"
@@ -96,7 +91,7 @@ def test_six_numbers_and_error_maps(
     widget.result.setCurrentText("scene defocus map")
     assert widget.truth.currentText() == "scene true defocus map"
     shown = _evaluate(widget, qtbot, "scene defocus map", "scene true defocus map")
-    scores = defocus_scores(record.defocus_map, defocus, defocus > 0)
+    scores = defocus_scores(result.defocus_map, defocus, defocus > 0)
     assert shown["aiwe1"] == f"{scores.aiwe1:.4f}"
     assert shown["aiwe2"] == f"{scores.aiwe2:.4f}"
     assert shown["one_minus_spearman"] == f"{scores.one_minus_spearman:.4f}"
@@ -133,20 +128,20 @@ def test_truth_of_the_whole_frame(viewer_model: Any, widget: EvaluateWidget, qtb
 
 
 def test_what_is_wrong_is_said(viewer_model: Any, widget: EvaluateWidget, qtbot: Any) -> None:
-    assert "Two image layers are needed" in widget.message.text()
+    assert "Evaluation needs two image layers" in widget.message.text()
     assert not widget.run.isEnabled()
     viewer_model.add_image(np.ones((40, 40)), name="one")
     viewer_model.add_image(np.full((40, 40), np.nan), name="empty")
     viewer_model.add_image(np.ones((3, 40, 40)), name="stack")
     widget.evaluate()
     _evaluate(widget, qtbot, "one", "one")
-    assert "are one layer; choose two" in widget.message.text()
+    assert "are the same layer; choose two" in widget.message.text()
     _evaluate(widget, qtbot, "stack", "one")
-    assert "The layer stack is no single picture" in widget.message.text()
+    assert "The layer stack is not a 2-D image" in widget.message.text()
     _evaluate(widget, qtbot, "empty", "one")
     assert "1600 pixels that are not finite numbers" in widget.message.text()
     viewer_model.layers.clear()
-    assert "Two image layers are needed" in widget.message.text()
+    assert "Evaluation needs two image layers" in widget.message.text()
     widget.evaluate()
     assert not widget.is_busy
 

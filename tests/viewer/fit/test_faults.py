@@ -69,22 +69,22 @@ def test_the_layers_of_the_capture_are_deleted(bench):
     bench.click_run(QUICK)
     bench.viewer.layers.remove("scene left")
     bench.viewer.layers.remove("scene right")
-    text = "scene left and scene right were removed; the fit goes on with a copy."
+    text = "scene left and scene right were removed; the fit continues with a copy."
     bench.until(lambda: text in bench.messages)
     bench.finish()
     assert "scene all-in-focus" in bench.names
     bench.widget.panel.run_button.click()
-    assert "There is no capture to fit" in bench.messages[-1]
+    assert "No capture to fit" in bench.messages[-1]
 
 
 def test_the_live_picture_is_deleted_and_a_second_fit_refused(bench, make_bench):
     bench.start(ENDLESS, "optimise")
     pid = bench.worker.pid
     bench.widget.run()
-    assert "A fit is running already" in bench.messages[-1]
+    assert "A fit is already running" in bench.messages[-1]
     other = make_bench(None, None)
     other.click_run(QUICK)
-    assert "A fit is running already" in other.messages[-1]
+    assert "A fit is already running" in other.messages[-1]
     assert not other.worker.is_running
     assert bench.worker.pid == pid
     bench.until(lambda: "scene live image" in bench.names)
@@ -106,15 +106,13 @@ def test_the_live_picture_is_deleted_and_a_second_fit_refused(bench, make_bench)
 def test_no_capture(make_bench):
     bench = make_bench(None, None)
     bench.widget.panel.run_button.click()
-    assert bench.messages == [
-        "There is no capture to fit: open the two files of one, or its folder."
-    ]
+    assert bench.messages == ["No capture to fit: open both files of a capture, or its folder."]
 
 
 def test_no_calibration(make_bench, scene_capture):
     bench = make_bench(scene_capture, None)
     bench.widget.panel.run_button.click()
-    assert bench.messages[-1].startswith("There is no calibration for scene: make or load one")
+    assert bench.messages[-1].startswith("No calibration for scene: make or load one")
     assert "Calibrate" in bench.widget.estimate.text()
 
 
@@ -137,7 +135,7 @@ def test_a_full_disk(bench, tmp_path):
     assert not (tmp_path / "runs" / "scene-run").exists()
     bench.run(QUICK)
     assert (tmp_path / "runs" / "scene-run" / "run.yaml").exists()
-    assert "Saved in" in bench.widget.panel.status.text()
+    assert "Saved to" in bench.widget.panel.status.text()
 
 
 def test_the_widget_is_closed(bench, make_bench, viewer, qtbot):

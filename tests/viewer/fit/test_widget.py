@@ -25,7 +25,9 @@ from napari_dpdeblur.viewer.fit.region import visible_region
 from napari_dpdeblur.viewer.fit.widget import FitWidget
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.convert import DEFOCUS_UNIT
+from napari_dpdeblur.viewer.layers.metadata import layer_info
 from napari_dpdeblur.viewer.shared import remembered
+from napari_dpdeblur.viewer.shared.settings_form import is_shown
 
 SOON_S = 20  # one second on a quiet machine: benchmarks/heartbeat.py
 
@@ -59,9 +61,9 @@ def test_run_gives_the_result_as_layers_in_their_place(bench, scene_capture, cal
     assert not bench.viewer.layers["scene defocus map"].visible
     assert not bench.viewer.layers["scene MPI"].visible
     assert bench.viewer.layers.selection.active is image
-    assert list(queries.runs(bench.viewer)) == ["scene"]
+    assert list(queries.results(bench.viewer)) == ["scene"]
     defocus_map = bench.viewer.layers["scene defocus map"]
-    assert defocus_map.metadata["dpdeblur"]["unit"] == DEFOCUS_UNIT
+    assert layer_info(defocus_map).unit == DEFOCUS_UNIT
     if hasattr(defocus_map, "colorbar"):  # napari 0.7 and newer
         assert not defocus_map.colorbar.visible
         defocus_map.visible = True
@@ -117,7 +119,7 @@ def assert_cancel_is_quick_and_keeps_the_pictures(bench, child):
     assert time.monotonic() - begin < SOON_S
     assert {"scene partial all-in-focus", "scene partial defocus map"} <= set(bench.names)
     assert bench.viewer.layers["scene left"].visible
-    assert "The fit was cancelled at" in bench.messages[-1]
+    assert "Fit cancelled at" in bench.messages[-1]
     bench.until(lambda: not child.is_running())
     assert bench.widget.panel.run_button.isEnabled()
 
@@ -126,7 +128,7 @@ def test_quick_look_at_low_resolution(bench):
     bench.widget.show_settings(QUICK)
     bench.widget.findChild(QWidget, "quick_whole").click()
     bench.finish()
-    image = bench.viewer.layers["scene quick look all-in-focus"]
+    image = bench.viewer.layers["scene preview all-in-focus"]
     assert image.data.shape == (96, 128)
     np.testing.assert_allclose(
         image.extent.world, bench.viewer.layers["scene left"].extent.world, atol=1.0
@@ -143,24 +145,24 @@ def test_quick_look_at_what_is_visible(bench):
     bench.widget.show_settings(QUICK)
     bench.widget.findChild(QWidget, "quick_region").click()
     bench.finish()
-    image = bench.viewer.layers["scene quick look all-in-focus"]
+    image = bench.viewer.layers["scene preview all-in-focus"]
     assert image.data.shape == (height, width)
     np.testing.assert_allclose(image.translate, (top, left))
 
 
 def test_a_cancelled_quick_look_promises_no_checkpoint(bench):
     bench.widget.show_settings(QUICK)
-    bench.widget.look_at_whole()
+    bench.widget.preview_whole()
     bench.widget.panel.cancel_button.click()
     bench.until(lambda: not bench.worker.is_running)
-    assert bench.messages[-1].startswith("The fit was cancelled at")
+    assert bench.messages[-1].startswith("Fit cancelled at")
     assert "checkpoint" not in bench.messages[-1]
 
 
 def test_the_result_comes_whatever_the_controls_say_meanwhile(bench):
     bench.click_run(QUICK)
     wrong = {"preset": "paper", "front_scale": 1.0, "back_scale": 0.5}
-    bench.widget.main_form.show_values(wrong)
+    bench.widget.main_form.value = wrong
     bench.finish()
     assert {"scene all-in-focus", "scene MPI"} <= set(bench.names)
     assert list(remembered.remembered("fit speed")) == ["preview on auto"]
@@ -199,8 +201,23 @@ def test_settings_survive_the_controls(bench):
 
 def test_every_setting_has_a_control(bench):
     assert set(bench.widget.settings().model_dump()) == set(FitSettings.model_fields)
-    shown = {**bench.widget.main_form.values(), **bench.widget.other_form.values()}
-    assert set(shown) == set(FitSettings.model_fields) - {"device"}
+    shown = {**bench.widget.main_form.value, **bench.widget.other_form.value}
+    fields = {name for name, field in FitSettings.model_fields.items() if is_shown(name, field)}
+    assert set(shown) == fields - {"device"}
+
+
+def test_only_settings_that_the_preset_uses_are_shown(bench):
+    bench.widget.findChild(QCollapsible, "more_settings").expand(animate=False)
+    rounds, steps = (
+        bench.widget.findChild(QWidget, f"setting_{name}") for name in ("image_rounds", "steps")
+    )
+    for preset, expected in (("standard", (True, False)), ("paper", (False, True))):
+        bench.widget.findChild(QWidget, "setting_preset").setCurrentText(preset)
+        bench.qtbot.wait(20)
+        assert (rounds.isVisible(), steps.isVisible()) == expected
+    steps.setValue(77)
+    assert bench.widget.settings().steps == 77
+    assert bench.widget.settings("standard") == FitSettings()
 
 
 def test_settings_are_remembered(bench, viewer, tmp_path, calibration):
@@ -224,7 +241,7 @@ def test_damaged_memory_gives_the_defaults(bench, viewer):
 
 
 def test_wrong_settings_are_explained(bench):
-    bench.widget.main_form.show_values({"front_scale": 1.0, "back_scale": 0.5})
+    bench.widget.main_form.value = {"front_scale": 1.0, "back_scale": 0.5}
     bench.widget.panel.run_button.click()
     assert "must be smaller than the back scale" in bench.messages[-1]
     assert not bench.worker.is_running

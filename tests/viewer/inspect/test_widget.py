@@ -29,7 +29,8 @@ from napari_dpdeblur.results.movie import write_movie
 from napari_dpdeblur.viewer.inspect.canvas_state import camera_of
 from napari_dpdeblur.viewer.inspect.widget import InspectWidget
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.layers.convert import info, linear_image, run_layers
+from napari_dpdeblur.viewer.layers.convert import linear_image, run_layers
+from napari_dpdeblur.viewer.layers.metadata import kind_of
 
 HEIGHT, WIDTH = 96, 128
 PATIENCE_MS = 60_000  # for a machine that has other things to do
@@ -60,16 +61,16 @@ def _record(base: Result, channels: int = 1) -> Result:
 
 
 @pytest.fixture
-def record(make_record: Callable[..., Result]) -> Result:
-    return _record(make_record(layers=3))
+def result(make_result: Callable[..., Result]) -> Result:
+    return _record(make_result(layers=3))
 
 
 @pytest.fixture
 def docked(
-    viewer: Any, record: Result, calibration: Calibration, qtbot: Any
+    viewer: Any, result: Result, calibration: Calibration, qtbot: Any
 ) -> Iterator[InspectWidget]:
     """The widget in a real window, beside the canvas."""
-    put_layers(viewer, run_layers(replace(record, calibration=calibration)))
+    put_layers(viewer, run_layers(replace(result, calibration=calibration)))
     widget = InspectWidget(viewer)
     viewer.window.add_dock_widget(widget, name="Inspect", area="right")
     viewer.window._qt_window.resize(1366, 740)
@@ -98,8 +99,8 @@ def open_widget(model: Any, qtbot: Any) -> Iterator[Callable[[], InspectWidget]]
 
 
 @pytest.fixture
-def widget(model: Any, record: Result, calibration: Calibration, open_widget: Any) -> InspectWidget:
-    put_layers(model, run_layers(replace(record, calibration=calibration)))
+def widget(model: Any, result: Result, calibration: Calibration, open_widget: Any) -> InspectWidget:
+    put_layers(model, run_layers(replace(result, calibration=calibration)))
     return open_widget()
 
 
@@ -113,7 +114,7 @@ def _refocus(widget: InspectWidget, qtbot: Any) -> np.ndarray:
 
 
 def _refocused_layer(viewer: Any) -> Any:
-    return next(layer for layer in viewer.layers if info(layer).get("kind") == "refocused")
+    return next(layer for layer in viewer.layers if kind_of(layer) == "refocused")
 
 
 def _hover(viewer: Any, row: float, col: float) -> None:
@@ -136,7 +137,7 @@ def test_without_a_multiplane_image_it_says_so(model: Any, open_widget: Any) -> 
     assert widget.tabs.isHidden()
     model.add_image(np.zeros((9, 9)))  # somebody else's layer
     assert widget.source is None
-    with pytest.raises(Exception, match="no refocused picture to save yet"):
+    with pytest.raises(Exception, match="No refocused image to save yet"):
         widget.export.save_view("nowhere.png")
 
 
@@ -151,7 +152,7 @@ def test_layers_can_be_browsed(model: Any, widget: InspectWidget, qtbot: Any) ->
     assert "Defocus scale 0.700" in widget.layers_panel.text.text()
     model.dims.set_current_step(0, 2)  # napari's own slider
     assert widget.layers_panel.slider.value() == 2
-    assert "the nearest" in widget.layers_panel.text.text()
+    assert "(nearest)" in widget.layers_panel.text.text()
 
 
 def test_keys_on_the_canvas_step_through_the_layers(
@@ -167,17 +168,17 @@ def test_keys_on_the_canvas_step_through_the_layers(
 
 
 def test_channels_of_the_layers(
-    model: Any, widget: InspectWidget, record: Result, qtbot: Any
+    model: Any, widget: InspectWidget, result: Result, qtbot: Any
 ) -> None:
     assert widget.layers_panel.channel.count() == 5
     expected = {
-        "Alpha": record.mpi_alpha[:, 0],
-        "Colour": record.mpi_color[:, 0],
-        "Colour x alpha": (record.mpi_color * record.mpi_alpha)[:, 0],
+        "Alpha": result.mpi_alpha[:, 0],
+        "Colour": result.mpi_color[:, 0],
+        "Colour x alpha": (result.mpi_color * result.mpi_alpha)[:, 0],
     }
-    weights = record.mpi_alpha[:, 0].copy()
+    weights = result.mpi_alpha[:, 0].copy()
     weights[1] *= 1 - weights[2]
-    weights[0] *= (1 - record.mpi_alpha[1, 0]) * (1 - weights[2])
+    weights[0] *= (1 - result.mpi_alpha[1, 0]) * (1 - weights[2])
     expected["Transmittance"] = weights
     for channel, values in expected.items():
         widget.layers_panel.channel.setCurrentText(channel)
@@ -192,10 +193,10 @@ def test_channels_of_the_layers(
 
 
 def test_cursor_reads_defocus_weights_and_distance(
-    model: Any, record: Result, calibration: Calibration, open_widget: Any
+    model: Any, result: Result, calibration: Calibration, open_widget: Any
 ) -> None:
     known = replace(calibration, lens_constants=(2.0, -0.5))
-    put_layers(model, run_layers(replace(record, calibration=known)))
+    put_layers(model, run_layers(replace(result, calibration=known)))
     widget = open_widget()
     _hover(model, 40, 50)
     assert "Defocus 0.700, distance 0.385 m" in widget.reading.text()
@@ -213,14 +214,14 @@ def test_without_lens_constants_there_is_no_distance(model: Any, widget: Inspect
 
 
 def test_refocusing_by_the_sliders(
-    model: Any, widget: InspectWidget, record: Result, qtbot: Any
+    model: Any, widget: InspectWidget, result: Result, qtbot: Any
 ) -> None:
     widget.tabs.setCurrentWidget(widget.refocus_panel)
     captured = _refocus(widget, qtbot)
     assert [layer.name for layer in model.layers if layer.visible] == ["scene refocused"]
     qtbot.mouseClick(widget.refocus_panel.sharp, Qt.MouseButton.LeftButton)
     sharp = _refocus(widget, qtbot)
-    np.testing.assert_allclose(sharp, record.all_in_focus, atol=1e-5)
+    np.testing.assert_allclose(sharp, result.all_in_focus, atol=1e-5)
     np.testing.assert_array_equal(_refocused_layer(model).data, sharp[0])
     qtbot.mouseClick(widget.refocus_panel.captured, Qt.MouseButton.LeftButton)
     np.testing.assert_allclose(_refocus(widget, qtbot), captured, atol=1e-6)
@@ -228,7 +229,7 @@ def test_refocusing_by_the_sliders(
     widget.refocus_panel.focus.setValue(0.7)
     middle = _refocus(widget, qtbot)
     inside = np.s_[0, 35:55, 45:75]  # the square is in focus, away from its rim
-    np.testing.assert_allclose(middle[inside], record.mpi_color[1][inside], atol=1e-4)
+    np.testing.assert_allclose(middle[inside], result.mpi_color[1][inside], atol=1e-4)
 
 
 def test_refocusing_with_the_keyboard(model: Any, widget: InspectWidget, qtbot: Any) -> None:
@@ -265,7 +266,7 @@ def test_preview_first_then_the_full_picture(
     assert seen[0].rendered_px == (48, 64)
     assert seen[-1].image.shape == (1, HEIGHT, WIDTH)
     np.testing.assert_allclose(places[0], places[-1], atol=1e-6)
-    assert "full size, 96 x 128 px" in widget.refocus_panel.status.text()
+    assert "Full size, 96 x 128 px" in widget.refocus_panel.status.text()
 
 
 def test_a_small_result_has_a_quick_preview_of_its_own_size(
@@ -309,7 +310,7 @@ def test_stale_requests_are_dropped(widget: InspectWidget, qtbot: Any) -> None:
 def test_parallax_by_hand_and_rocking(model: Any, widget: InspectWidget, qtbot: Any) -> None:
     widget.tabs.setCurrentWidget(widget.refocus_panel)
     pictures = {}
-    for side in ("Both (photograph)", "Left", "Right"):
+    for side in ("Both views", "Left view", "Right view"):
         widget.refocus_panel.side.setCurrentText(side)
         pictures[side] = _refocus(widget, qtbot)
     both, left, right = pictures.values()
@@ -341,15 +342,15 @@ def test_a_click_brings_a_place_into_focus(model: Any, widget: InspectWidget, qt
 
 
 def test_without_calibration_a_round_aperture(
-    model: Any, record: Result, calibration: Calibration, open_widget: Any, qtbot: Any
+    model: Any, result: Result, calibration: Calibration, open_widget: Any, qtbot: Any
 ) -> None:
-    put_layers(model, run_layers(record))
+    put_layers(model, run_layers(result))
     widget = open_widget()
     panel = widget.refocus_panel
     assert panel.lens_kind.currentText() == "Round aperture"
     assert not panel.lens_kind.model().item(0).isEnabled()
     assert not panel.note.isHidden()
-    assert "a round aperture is used; open the calibration file" in panel.note.text()
+    assert "a round aperture is used instead" in panel.note.text()
     widget.tabs.setCurrentWidget(panel)
     first = _refocus(widget, qtbot)
     panel.radius.setValue(4.0)
@@ -363,12 +364,12 @@ def test_without_calibration_a_round_aperture(
 
 
 def test_a_calibration_that_does_not_fit_is_explained(
-    model: Any, make_record: Any, open_widget: Any, qtbot: Any, monkeypatch: pytest.MonkeyPatch
+    model: Any, make_result: Any, open_widget: Any, qtbot: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 
     other = synthetic_calibration(50, 70, rows=2, cols=2)
-    put_layers(model, run_layers(replace(_record(make_record(layers=3)), calibration=other)))
+    put_layers(model, run_layers(replace(_record(make_result(layers=3)), calibration=other)))
     widget = open_widget()
     shown: list[str] = []
     widget.refocus_panel.failed.connect(shown.append)
@@ -380,19 +381,19 @@ def test_a_calibration_that_does_not_fit_is_explained(
     assert _refocus(widget, qtbot).shape == (1, HEIGHT, WIDTH)
 
 
-def test_colour(model: Any, make_record: Any, calibration: Any, open_widget: Any, qtbot: Any):
-    record = _record(make_record(channels=3, layers=3), channels=3)
-    put_layers(model, run_layers(replace(record, calibration=calibration)))
+def test_colour(model: Any, make_result: Any, calibration: Any, open_widget: Any, qtbot: Any):
+    result = _record(make_result(channels=3, layers=3), channels=3)
+    put_layers(model, run_layers(replace(result, calibration=calibration)))
     widget = open_widget()
     widget.layers_panel.channel.setCurrentText("Colour")
     qtbot.waitUntil(lambda: "scene MPI colour" in model.layers, timeout=PATIENCE_MS)
     assert model.layers["scene MPI colour"].rgb
     widget.tabs.setCurrentWidget(widget.refocus_panel)
     widget.refocus_panel.aperture.setValue(0.0)
-    np.testing.assert_allclose(_refocus(widget, qtbot), record.all_in_focus, atol=1e-5)
+    np.testing.assert_allclose(_refocus(widget, qtbot), result.all_in_focus, atol=1e-5)
     layer = _refocused_layer(model)
     assert layer.data.shape == (HEIGHT, WIDTH, 3)
-    np.testing.assert_allclose(linear_image(layer), record.all_in_focus, atol=1e-5)
+    np.testing.assert_allclose(linear_image(layer), result.all_in_focus, atol=1e-5)
 
 
 def test_the_refocused_picture_looks_as_somebody_made_it_look(
@@ -508,18 +509,18 @@ def test_closing_the_panel_leaves_the_viewer_as_it_was(
 
 
 def test_another_fit_into_the_same_layers(
-    model: Any, widget: InspectWidget, record: Result, calibration: Calibration, qtbot: Any
+    model: Any, widget: InspectWidget, result: Result, calibration: Calibration, qtbot: Any
 ) -> None:
     widget.tabs.setCurrentWidget(widget.refocus_panel)
     first = _refocus(widget, qtbot)
-    darker = replace(record, mpi=replace(record.mpi, color=record.mpi_color / 2))
+    darker = replace(result, mpi=replace(result.mpi, color=result.mpi_color / 2))
     put_layers(model, run_layers(replace(darker, calibration=calibration)))
     qtbot.waitUntil(lambda: widget.source.stack.color is darker.mpi_color, timeout=PATIENCE_MS)
     np.testing.assert_allclose(_refocus(widget, qtbot), first / 2, atol=1e-5)
 
 
-def test_several_results(model: Any, widget: InspectWidget, record: Result) -> None:
-    put_layers(model, run_layers(record, group="other"))
+def test_several_results(model: Any, widget: InspectWidget, result: Result) -> None:
+    put_layers(model, run_layers(result, group="other"))
     assert widget.choice.count() == 2
     widget.choice.setCurrentText("other MPI")
     assert widget.source.group == "other"
@@ -547,7 +548,7 @@ def test_export_of_the_view(widget: InspectWidget, tmp_path: Path, qtbot: Any) -
 
 
 def test_export_of_the_stack(
-    widget: InspectWidget, tmp_path: Path, qtbot: Any, record: Result
+    widget: InspectWidget, tmp_path: Path, qtbot: Any, result: Result
 ) -> None:
     widget.export.frames.setValue(3)
     with qtbot.waitSignal(widget.export.saved, timeout=PATIENCE_MS):
@@ -558,7 +559,7 @@ def test_export_of_the_stack(
     np.testing.assert_allclose(focuses, [0.2, 0.7, 1.2])
     assert pages.shape == (3, HEIGHT, WIDTH)
     np.testing.assert_allclose(
-        pages[1, 35:55, 45:75], record.mpi_color[1, 0, 35:55, 45:75], atol=1e-4
+        pages[1, 35:55, 45:75], result.mpi_color[1, 0, 35:55, 45:75], atol=1e-4
     )
 
 
@@ -596,7 +597,7 @@ def test_wrong_names_and_cancel(
     assert "cannot be written" in signal.args[0]
     widget.export.frames.setValue(200)
     widget.export.save_stack(tmp_path / "stack.tif")
-    with pytest.raises(Exception, match="A file is being written; wait for it or cancel it"):
+    with pytest.raises(Exception, match="A file is being written; wait until it is done"):
         widget.export.save_movie(tmp_path / "movie.gif")
     qtbot.wait(200)
     widget.export._cancel()
@@ -628,7 +629,7 @@ def test_buttons_ask_for_a_name(
     """The dialog is the system's; what it gives is written."""
     from qtpy.QtWidgets import QFileDialog
 
-    without_suffix = str(tmp_path / "picture"), "PNG, 16 bit (*.png)"
+    without_suffix = str(tmp_path / "picture"), "16-bit PNG (*.png)"
     answers = [without_suffix, without_suffix, ("", "")]
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: answers.pop(0))
     with qtbot.waitSignal(widget.export.saved, timeout=PATIENCE_MS):

@@ -11,17 +11,20 @@ from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import put_layers, put_steps, text_overlay
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
 from napari_dpdeblur.viewer.layers.convert import (
-    ALL_IN_FOCUS,
-    DEFOCUS_MAP,
-    MPI,
     capture_layers,
-    info,
+    image_layer,
     linear_image,
-    picture_layer,
-    placement,
     result_of_layers,
     run_layers,
 )
+from napari_dpdeblur.viewer.layers.metadata import (
+    ALL_IN_FOCUS,
+    DEFOCUS_MAP,
+    MPI,
+    LayerInfo,
+    layer_info,
+)
+from napari_dpdeblur.viewer.layers.placement import placement
 
 
 def test_views_are_placed_in_square_pixels_of_the_frame(viewer_model, scene_capture):
@@ -32,62 +35,62 @@ def test_views_are_placed_in_square_pixels_of_the_frame(viewer_model, scene_capt
     assert left.units == right.units
     # Edge to edge: 96 x 128 square pixels, the first of which is centred at the origin.
     np.testing.assert_allclose(left.extent.world, [[0.5, 0.0], [94.5, 127.0]])
-    assert info(left)["capture"] is scene_capture
-    assert info(left)["provenance"]["capture"]["pixel_aspect"] == 2.0
+    assert layer_info(left).capture is scene_capture
+    assert layer_info(left).provenance["capture"]["pixel_aspect"] == 2.0
 
 
-def test_results_lie_over_the_capture(viewer_model, scene_capture, make_record):
+def test_results_lie_over_the_capture(viewer_model, scene_capture, make_result):
     put_layers(viewer_model, capture_layers(scene_capture))
-    image, *_ = put_layers(viewer_model, run_layers(make_record()))
+    image, *_ = put_layers(viewer_model, run_layers(make_result()))
     np.testing.assert_allclose(image.extent.world, [[0, 0], [95, 127]])
-    put_layers(viewer_model, run_layers(make_record(crop=[16, 32, 40, 50]), group="crop"))
+    put_layers(viewer_model, run_layers(make_result(crop=[16, 32, 40, 50]), group="crop"))
     cropped = queries.layer_of(viewer_model, "crop", ALL_IN_FOCUS)
     np.testing.assert_allclose(cropped.extent.world, [[16, 32], [55, 81]])
 
 
-def test_the_slider_of_the_mpi_is_named_and_walks_from_back_to_front(viewer_model, make_record):
-    record = make_record(layers=4)
-    put_layers(viewer_model, run_layers(record))
+def test_the_slider_of_the_mpi_is_named_and_walks_from_back_to_front(viewer_model, make_result):
+    result = make_result(layers=4)
+    put_layers(viewer_model, run_layers(result))
     stack = queries.layer_of(viewer_model, "scene", MPI)
     assert stack.rgb
     assert stack.data.shape == (4, 96, 128, 4)
     assert viewer_model.dims.axis_labels == ("layer", "y", "x")
     assert viewer_model.dims.range[0] == (0, 3, 1)
-    assert info(stack)["defocus_scales"] == sorted(record.defocus_scales, reverse=True)
+    assert list(layer_info(stack).defocus_scales) == sorted(result.defocus_scales, reverse=True)
     # The back layer is opaque, and its bytes are the linear colours behind the sRGB curve.
     assert (stack.data[0, ..., 3] == 255).all()
-    white = float(np.percentile(record.all_in_focus, 99.7))
-    expected = display_values(record.mpi_color[2], white, np.uint8)
+    white = float(np.percentile(result.all_in_focus, 99.7))
+    expected = display_values(result.mpi_color[2], white, np.uint8)
     np.testing.assert_array_equal(stack.data[2, ..., 0], expected)
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-def test_a_result_survives_the_way_through_the_viewer(viewer_model, make_record, channels):
-    record = make_record(channels)
-    put_layers(viewer_model, run_layers(record))
+def test_a_result_survives_the_way_through_the_viewer(viewer_model, make_result, channels):
+    result = make_result(channels)
+    put_layers(viewer_model, run_layers(result))
     back = result_of_layers(viewer_model.layers)
     for name in ("all_in_focus", "defocus_map", "confidence", "mpi_color", "mpi_alpha"):
-        np.testing.assert_array_equal(getattr(back, name), getattr(record, name))
-    np.testing.assert_array_equal(back.defocus_scales, record.defocus_scales)
-    assert back.provenance == record.provenance
+        np.testing.assert_array_equal(getattr(back, name), getattr(result, name))
+    np.testing.assert_array_equal(back.defocus_scales, result.defocus_scales)
+    assert back.provenance == result.provenance
 
 
-def test_colours_are_shown_with_a_tone_curve_and_kept_linear(viewer_model, make_record):
-    record = make_record(channels=3)
-    image, *_ = put_layers(viewer_model, run_layers(record))
+def test_colours_are_shown_with_a_tone_curve_and_kept_linear(viewer_model, make_result):
+    result = make_result(channels=3)
+    image, *_ = put_layers(viewer_model, run_layers(result))
     assert image.rgb
     assert image.data.dtype == np.uint8
-    np.testing.assert_array_equal(linear_image(image), record.all_in_focus)
+    np.testing.assert_array_equal(linear_image(image), result.all_in_focus)
 
 
-def test_an_incomplete_selection_is_no_result(viewer_model, make_record):
-    image, defocus, *_ = put_layers(viewer_model, run_layers(make_record()))
+def test_an_incomplete_selection_is_no_result(viewer_model, make_result):
+    image, defocus, *_ = put_layers(viewer_model, run_layers(make_result()))
     with pytest.raises(ResultError, match="confidence and mpi missing; select all layers of one"):
         result_of_layers([image, defocus])
 
 
-def test_the_defocus_map_has_even_colours_and_a_bar_with_its_unit(viewer_model, make_record):
-    put_layers(viewer_model, run_layers(make_record()))
+def test_the_defocus_map_has_even_colours_and_a_bar_with_its_unit(viewer_model, make_result):
+    put_layers(viewer_model, run_layers(make_result()))
     layer = queries.layer_of(viewer_model, "scene", DEFOCUS_MAP)
     assert layer.colormap.name == "viridis"
     assert layer.contrast_limits == pytest.approx([0.1, 1.4])
@@ -106,16 +109,16 @@ def test_the_defocus_map_has_even_colours_and_a_bar_with_its_unit(viewer_model, 
     assert not text_overlay(viewer_model).visible
 
 
-def test_text_of_others_stays(viewer_model, make_record):
+def test_text_of_others_stays(viewer_model, make_result):
     text_overlay(viewer_model).text, text_overlay(viewer_model).visible = "mine", True
-    put_layers(viewer_model, run_layers(make_record()))
+    put_layers(viewer_model, run_layers(make_result()))
     queries.layer_of(viewer_model, "scene", DEFOCUS_MAP).visible = True
     assert text_overlay(viewer_model).text == "mine"
     text_overlay(viewer_model).text, text_overlay(viewer_model).visible = "", False
 
 
-def test_a_layer_that_comes_by_itself_leaves_the_selection(viewer_model, make_record):
-    layers = run_layers(make_record())
+def test_a_layer_that_comes_by_itself_leaves_the_selection(viewer_model, make_result):
+    layers = run_layers(make_result())
     (image,) = put_layers(viewer_model, layers[:1])
     assert viewer_model.layers.selection.active is image
     steps = put_steps(viewer_model, [layers[0], *layers[1:]])
@@ -126,7 +129,7 @@ def test_a_layer_that_comes_by_itself_leaves_the_selection(viewer_model, make_re
     assert not image.visible  # it was there: its look is kept
     assert viewer_model.layers.selection.active is image
     placed = placement((1.0, 1.0), (0.0, 0.0))
-    other = picture_layer(image.data[None], "other", "left view", placed)
+    other = image_layer(image.data[None], LayerInfo("left view", "other"), placed)
     add, show = put_steps(viewer_model, [other])
     add()
     assert not viewer_model.layers[-1].visible
@@ -136,14 +139,14 @@ def test_a_layer_that_comes_by_itself_leaves_the_selection(viewer_model, make_re
     assert viewer_model.layers.selection.active is added  # as ever
 
 
-def test_new_data_of_the_same_kind_goes_into_the_same_layer(viewer_model, make_record):
-    first = put_layers(viewer_model, run_layers(make_record(layers=4)))
+def test_new_data_of_the_same_kind_goes_into_the_same_layer(viewer_model, make_result):
+    first = put_layers(viewer_model, run_layers(make_result(layers=4)))
     first[1].colormap = "inferno"
-    record = make_record(layers=6)
-    second = put_layers(viewer_model, run_layers(record))
+    result = make_result(layers=6)
+    second = put_layers(viewer_model, run_layers(result))
     assert [a is b for a, b in zip(first, second, strict=True)] == [True] * 4
     assert first[1].colormap.name == "inferno"
-    np.testing.assert_array_equal(result_of_layers(viewer_model.layers).mpi_color, record.mpi_color)
+    np.testing.assert_array_equal(result_of_layers(viewer_model.layers).mpi_color, result.mpi_color)
 
 
 def test_kernels_are_drawn_over_their_tiles(viewer_model, calibration, scene_capture):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from napari.layers import Image
 
-from napari_dpdeblur.viewer.layers.convert import KEY
-from napari_dpdeblur.viewer.layers.occluded import Covered
+from napari_dpdeblur.viewer.layers.metadata import KEY, LayerInfo
+from napari_dpdeblur.viewer.layers.occluded import OccludedLayers
 
 
 def add(viewer, kind, shape=(24, 32), **look):
-    known = {KEY: {"group": "scene", "kind": kind}}
+    known = {KEY: LayerInfo(kind, "scene")}
     layer = Image(np.zeros(shape, np.float32), name=kind, metadata=known, **look)
     viewer.layers.append(layer)
     return layer
@@ -41,7 +41,7 @@ UNCOVERED = EVERYTHING - {"left", "small"}
 
 
 def test_only_what_is_covered_is_hidden_and_comes_back(scene):
-    covered = Covered(scene)
+    covered = OccludedLayers(scene)
     covered.hide_below(scene.layers["picture"])
     assert visible(scene) == UNCOVERED
     covered.restore()
@@ -49,21 +49,21 @@ def test_only_what_is_covered_is_hidden_and_comes_back(scene):
 
 
 def test_whoever_hides_the_picture_sees_what_is_below(scene):
-    covered = Covered(scene)
+    covered = OccludedLayers(scene)
     covered.hide_below(scene.layers["picture"])
     scene.layers["picture"].visible = False
     assert visible(scene) == EVERYTHING - {"picture"}
 
 
 def test_whoever_deletes_the_picture_sees_what_is_below(scene):
-    covered = Covered(scene)
+    covered = OccludedLayers(scene)
     covered.hide_below(scene.layers["picture"])
     del scene.layers["picture"]
     assert visible(scene) == EVERYTHING - {"picture"}
 
 
 def test_a_second_picture_above_the_first(scene):
-    covered = Covered(scene)
+    covered = OccludedLayers(scene)
     covered.hide_below(scene.layers["picture"])
     covered.hide_below(scene.layers["above"])
     assert visible(scene) == UNCOVERED - {"picture"}
@@ -73,7 +73,7 @@ def test_a_second_picture_above_the_first(scene):
 
 
 def test_a_layer_that_was_deleted_meanwhile(scene):
-    covered = Covered(scene)
+    covered = OccludedLayers(scene)
     covered.hide_below(scene.layers["picture"])
     del scene.layers["left"]
     covered.restore()

@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from napari_dpdeblur.viewer.shared.gc_pause import need_short_collections
+from napari_dpdeblur.viewer.shared.gc_pause import pause_full_collection
 
 
 class Thing:
@@ -21,7 +21,7 @@ def test_old_garbage_waits_until_the_last_one_has_released():
     thing = Thing()
     thing.itself = thing
     seen = weakref.ref(thing)
-    first, second = need_short_collections(), need_short_collections()
+    first, second = pause_full_collection(), pause_full_collection()
     del thing
     first()
     first()
@@ -34,7 +34,7 @@ def test_old_garbage_waits_until_the_last_one_has_released():
 
 
 def test_new_garbage_is_collected_meanwhile():
-    release = need_short_collections()
+    release = pause_full_collection()
     thing = Thing()
     thing.itself = thing
     seen = weakref.ref(thing)
@@ -46,5 +46,5 @@ def test_new_garbage_is_collected_meanwhile():
 
 def test_what_somebody_else_froze_stays_frozen():
     gc.freeze()
-    need_short_collections()()
+    pause_full_collection()()
     assert gc.get_freeze_count() > 0

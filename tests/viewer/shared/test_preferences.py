@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import yaml
 
-from napari_dpdeblur.viewer.layers.convert import defocus_layer, placement
+from napari_dpdeblur.viewer.layers.convert import defocus_layer
+from napari_dpdeblur.viewer.layers.metadata import LayerInfo
+from napari_dpdeblur.viewer.layers.placement import placement
 from napari_dpdeblur.viewer.shared import preferences, remembered
 
 settings = pytest.importorskip("napari.settings")
@@ -35,7 +37,7 @@ def test_the_defaults_are_those_of_the_manifest(chosen):
 def test_the_colours_of_defocus_maps(chosen):
     chosen.defocus_colormap = "inferno"
     placed = placement((1.0, 1.0), (0.0, 0.0))
-    assert defocus_layer(np.eye(3), "a", placed)[1]["colormap"] == "inferno"
+    assert defocus_layer(np.eye(3), LayerInfo("map", "a"), placed)[1]["colormap"] == "inferno"
 
 
 def test_nothing_is_remembered_unless_wanted(chosen):

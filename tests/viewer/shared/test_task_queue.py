@@ -6,7 +6,7 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
 
-from napari_dpdeblur.viewer.shared.task_queue import Piecewise
+from napari_dpdeblur.viewer.shared.task_queue import GuiTaskQueue
 
 
 class Window(QWidget):
@@ -38,21 +38,21 @@ def widget(window):
 
 
 def test_the_window_is_drawn_after_each_step(window, widget, qtbot):
-    piecewise = Piecewise(widget)
-    piecewise.do([lambda: window.seen.append("step")] * 3)
-    assert piecewise.is_busy
+    tasks = GuiTaskQueue(widget)
+    tasks.add([lambda: window.seen.append("step")] * 3)
+    assert tasks.is_busy
     qtbot.waitUntil(lambda: len(window.seen) == 9)
     assert window.seen == ["held", "step", "drawn"] * 3
-    assert not piecewise.is_busy
+    assert not tasks.is_busy
 
 
 def test_nothing_is_lost_when_there_is_no_time_left(widget):
     seen = []
-    piecewise = Piecewise(widget)
-    piecewise.do([lambda: seen.append(1), lambda: seen.append(2)])
-    piecewise.finish()
+    tasks = GuiTaskQueue(widget)
+    tasks.add([lambda: seen.append(1), lambda: seen.append(2)])
+    tasks.finish()
     assert seen == [1, 2]
-    assert not piecewise.is_busy
+    assert not tasks.is_busy
 
 
 def test_a_failed_step_stops_neither_the_drawing_nor_the_rest(window, widget, qtbot):
@@ -62,14 +62,14 @@ def test_a_failed_step_stops_neither_the_drawing_nor_the_rest(window, widget, qt
         raise ValueError("a step")
 
     with qtbot.captureExceptions() as errors:
-        Piecewise(widget).do([fail, lambda: seen.append(1)])
+        GuiTaskQueue(widget).add([fail, lambda: seen.append(1)])
         qtbot.waitUntil(lambda: bool(seen))
         qtbot.waitUntil(window.updatesEnabled)
     assert [str(error[1]) for error in errors] == ["a step"]
 
 
 def test_the_window_is_drawn_although_the_widget_is_gone(window, widget, qtbot):
-    Piecewise(widget).do([widget.deleteLater])
+    GuiTaskQueue(widget).add([widget.deleteLater])
     qtbot.waitUntil(lambda: window.seen == ["held", "drawn"])
 
 
@@ -83,7 +83,7 @@ def test_the_panel_of_the_widget_is_drawn_all_the_time(qtbot):
     window.show()
     parts = [window.centralWidget(), docks[1].widget(), docks[0].widget()]
     seen = []
-    Piecewise(docks[0].widget()).do([lambda: seen.extend(p.updatesEnabled() for p in parts)])
+    GuiTaskQueue(docks[0].widget()).add([lambda: seen.extend(p.updatesEnabled() for p in parts)])
     qtbot.waitUntil(lambda: bool(seen))
     assert seen == [False, False, True]
     qtbot.waitUntil(lambda: all(part.updatesEnabled() for part in parts))

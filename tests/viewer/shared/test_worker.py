@@ -17,7 +17,7 @@ from resting import assert_rests
 
 from napari_dpdeblur.jobs.messages import Job, Note, Progress
 from napari_dpdeblur.viewer.shared.worker import Worker, _without_old_pictures
-from napari_dpdeblur.viewer.shared.worker_panel import Stopwatch, WorkerPanel, duration_text
+from napari_dpdeblur.viewer.shared.worker_panel import PausableTimer, WorkerPanel, duration_text
 
 PATIENCE_MS = 60_000
 SOON_S = 20  # one second on a quiet machine: benchmarks/heartbeat.py
@@ -176,7 +176,7 @@ def test_panel_shows_progress_and_leaves_the_buttons_right(qtbot):
 def test_stopwatch_counts_only_work(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    watch = Stopwatch()
+    watch = PausableTimer()
     now[0] += 5  # the child starts
     now[0] += 10
     watch.pause()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pydantic import ValidationError
 from qtpy.QtWidgets import QDoubleSpinBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
@@ -12,31 +9,43 @@ from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.jobs.calibration_job import CalibrationRequest
 from napari_dpdeblur.viewer.calibrate.files import CaptureGroup
 from napari_dpdeblur.viewer.calibrate.target import TargetChoice
-from napari_dpdeblur.viewer.fit.form import SettingsForm, leave_wheel_alone
 from napari_dpdeblur.viewer.shared import remembered
 from napari_dpdeblur.viewer.shared.controls import (
-    fill_with_scroll,
-    fold,
+    ignore_wheel,
+    in_row,
+    lay_out_scrolling,
     push_button,
-    row_of,
+    section,
     text_label,
 )
 from napari_dpdeblur.viewer.shared.dock import JobControls
+from napari_dpdeblur.viewer.shared.settings_form import SettingsForm
 from napari_dpdeblur.viewer.shared.worker_panel import WorkerPanel
 
 SECTION = "calibrate"
 GROUPS = {
-    "discs": ("discs", "Captures of the discs; several are merged"),
-    "white": ("white screen", "Captures of the white screen"),
-    "black": ("black screen", "Captures of the black screen"),
-    "sheets": ("white sheets", "Captures of a white sheet through a diffuser, for vignetting"),
+    "discs": ("Discs", "Captures of the discs; several are merged"),
+    "white": ("White screen", "Captures of the white screen"),
+    "black": ("Black screen", "Captures of the black screen"),
+    "sheets": ("White sheet", "Captures of a white sheet through a diffuser, for vignetting"),
+}
+LABELS = {
+    "cols": "Columns",
+    "kernel_px": "Kernel size (px)",
+    "smoothness": "Smoothness weight",
+    "least_noise": "Minimum noise",
+    "energy": "Energy weight",
+    "radial": "Radial weight",
+    "gradient": "Gradient weight",
+    "min_valid": "Minimum valid share",
+    "min_texture": "Minimum texture",
 }
 NO_FOCUS = "unknown"
 SETTLE_MS = 300
 
 
 class CalibrateControls(JobControls):
-    """Controls that remember their values; the captures are chosen anew each time."""
+    """Controls that remember their values, except for the captures."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +53,7 @@ class CalibrateControls(JobControls):
         self.groups = {name: CaptureGroup(name, *texts) for name, texts in GROUPS.items()}
         self._make_camera()
         self.panel = WorkerPanel("Calibrate", "the calibration", self)
-        self.verdict = text_label("verdict", "How good the calibration is, and what to do about it")
+        self.verdict = text_label("verdict", "Quality of the calibration, and how to improve it")
         self._lay_out()
         self._restore()
         self._follow_changes()
@@ -52,27 +61,33 @@ class CalibrateControls(JobControls):
     def _make_camera(self) -> None:
         self.camera = QLineEdit()
         self.camera.setObjectName("camera")
-        self.camera.setPlaceholderText("name of the camera")
-        self.camera.setToolTip("Name of the camera, which is kept with the calibration")
+        self.camera.setPlaceholderText("Camera name")
+        self.camera.setToolTip("Name of the camera, stored with the calibration")
         self.focus = QDoubleSpinBox()
         self.focus.setObjectName("focus_distance")
-        self.focus.setToolTip("Distance at which the camera was focused, if known")
+        self.focus.setToolTip("Focus distance of the camera, if known")
         self.focus.setRange(0.0, 100.0)
         self.focus.setDecimals(3)
         self.focus.setSingleStep(0.01)
         self.focus.setSuffix(" m")
         self.focus.setSpecialValueText(NO_FOCUS)
-        leave_wheel_alone(self.focus)
-        self.form = SettingsForm(SolveSettings, SolveSettings.model_fields, self)
+        ignore_wheel(self.focus)
+        self.form = SettingsForm(SolveSettings, labels=LABELS, parent=self)
 
     def _lay_out(self) -> None:
-        target = fold("1. Target", "target_fold", "The pattern on the screen", self.target)
-        captures = fold("2. Captures", "captures_fold", "What was photographed", self._captures())
+        target = section(
+            "1. Target", "target_fold", "Calibration target on the screen", self.target
+        )
+        captures = section(
+            "2. Captures", "captures_fold", "Captures of the target", self._captures()
+        )
         for part in (target, captures):
             part.expand(animate=False)
-        settings = fold("Settings of the solver", "solver_fold", "For experts", self.form)
-        parts = [row_of(*self._file_buttons()), target, captures, settings]
-        fill_with_scroll(self, parts, pinned=[self.panel, self.verdict])
+        settings = section(
+            "Solver settings", "solver_fold", "Expert settings of the kernel solver", self.form
+        )
+        parts = [in_row(*self._file_buttons()), target, captures, settings]
+        lay_out_scrolling(self, parts, pinned=[self.panel, self.verdict])
 
     def _captures(self) -> QWidget:
         content = QWidget()
@@ -81,14 +96,14 @@ class CalibrateControls(JobControls):
         for group in self.groups.values():
             layout.addWidget(group)
         about = QFormLayout()
-        about.addRow("camera", self.camera)
-        about.addRow("focus", self.focus)
+        about.addRow("Camera", self.camera)
+        about.addRow("Focus distance", self.focus)
         layout.addLayout(about)
         return content
 
     def _file_buttons(self) -> list[QWidget]:
         self.load_button = push_button("Load…", "load", "Load a calibration file")
-        self.save_button = push_button("Save…", "save", "Save this calibration as a file")
+        self.save_button = push_button("Save…", "save", "Save the calibration to a file")
         self.save_button.setEnabled(False)
         self.published_button = push_button(
             "Pixel 4", "published", "Download the published Pixel 4 calibration"
@@ -96,22 +111,22 @@ class CalibrateControls(JobControls):
         return [self.load_button, self.save_button, self.published_button]
 
     def request(self) -> CalibrationRequest:
-        """What the controls describe; SettingsError when something is missing."""
+        """The calibration that the controls describe; SettingsError if something is missing."""
         for name in ("discs", "white", "black"):
             if not self.groups[name].list.paths:
                 raise SettingsError(
-                    f"There is no capture of the {GROUPS[name][0]}: drop its files onto the list."
+                    f"No captures of the {GROUPS[name][0].lower()}: drop their files onto the list."
                 )
         if self.target.target is None:
             raise SettingsError(
-                "The target is not known: show it on this screen, or load the target.json of the "
-                "screen that was photographed."
+                "No calibration target: show it on this screen, or load the target.json of the "
+                "screen in the captures."
             )
         paths = {name: tuple(group.list.paths) for name, group in self.groups.items()}
         return CalibrationRequest(
             **paths,
             target=self.target.target,
-            settings=solve_settings(self.form.values()),
+            settings=SolveSettings.of(self.form.value),
             camera=self.camera.text().strip() or "unknown camera",
             focus_distance_m=self.focus.value() or None,
         )
@@ -122,10 +137,10 @@ class CalibrateControls(JobControls):
             {"settings": {}, "camera": "", "focus": 0.0, "diagonal": 0.0, "distance": 0.0},
         )
         try:
-            settings = solve_settings(kept["settings"])
+            settings = SolveSettings.of(kept["settings"])
         except SettingsError:
             settings = SolveSettings()
-        self.form.show_values(settings.model_dump())
+        self.form.value = settings.model_dump()
         self.camera.setText(kept["camera"])
         self.focus.setValue(kept["focus"])
         for box, value in (
@@ -149,22 +164,10 @@ class CalibrateControls(JobControls):
         remembered.remember(
             SECTION,
             {
-                "settings": self.form.values(),
+                "settings": self.form.value,
                 "camera": self.camera.text(),
                 "focus": self.focus.value(),
                 "diagonal": self.target.diagonal.value(),
                 "distance": self.target.distance.value(),
             },
         )
-
-
-def solve_settings(values: dict[str, Any]) -> SolveSettings:
-    """Check plain values; anything wrong is one SettingsError sentence."""
-    try:
-        return SolveSettings(**values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise SettingsError(
-            f"The setting {name} cannot be {first['input']}: {first['msg']}."
-        ) from error

@@ -9,21 +9,21 @@ from qtpy.QtCore import Qt, Signal
 from qtpy.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QKeyEvent
 from qtpy.QtWidgets import QAbstractItemView, QFileDialog, QLabel, QListWidget, QVBoxLayout, QWidget
 
-from napari_dpdeblur.viewer.shared.controls import browse_button, push_button, row_of
+from napari_dpdeblur.viewer.shared.controls import browse_button, in_row, push_button
 
 ROWS_SHOWN = 2
 ROW_PX = 20
 
 
 class FileList(QListWidget):
-    """Files and folders, each once; dropped or added, removed with Delete."""
+    """A list of files and folders without duplicates; accepts drops."""
 
     changed = Signal()
 
     def __init__(self, name: str, tip: str) -> None:
         super().__init__()
         self.setObjectName(name)
-        self.setToolTip(f"{tip}. Drop files or folders here; Delete removes the chosen ones.")
+        self.setToolTip(f"{tip}. Drop files or folders here; Delete removes the selected ones.")
         self.setAcceptDrops(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setFixedHeight(ROWS_SHOWN * ROW_PX + 2 * self.frameWidth())
@@ -31,7 +31,7 @@ class FileList(QListWidget):
 
     @property
     def paths(self) -> list[Path]:
-        """What is listed."""
+        """The listed paths."""
         return [Path(self.item(row).data(Qt.ItemDataRole.UserRole)) for row in range(self.count())]
 
     def add(self, paths: Iterable[Path]) -> None:
@@ -44,16 +44,16 @@ class FileList(QListWidget):
                 item.setToolTip(str(path))
         self.changed.emit()
 
-    def remove_chosen(self) -> None:
-        """Take the chosen ones off the list, or the last one when none is chosen."""
-        chosen = self.selectedItems() or [self.item(self.count() - 1)]
-        for item in filter(None, chosen):
+    def remove_selected(self) -> None:
+        """Remove the selected entries, or the last one if none is selected."""
+        selected = self.selectedItems() or [self.item(self.count() - 1)]
+        for item in filter(None, selected):
             self.takeItem(self.row(item))
         self.changed.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
-            self.remove_chosen()
+            self.remove_selected()
         else:
             super().keyPressEvent(event)
 
@@ -87,12 +87,14 @@ class CaptureGroup(QWidget):
         label.setToolTip(tip)
         files = push_button("Files…", f"add_{name}", f"Add files: {tip}", self._choose_files)
         folder = push_button("Folder…", f"folder_{name}", "Add a folder", self._choose_folder)
-        remove = browse_button(f"remove_{name}", "Remove the chosen ones", self.list.remove_chosen)
+        remove = browse_button(
+            f"remove_{name}", "Remove the selected entries", self.list.remove_selected
+        )
         remove.setText("−")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(2)
-        layout.addWidget(row_of(label, files, folder, remove))
+        layout.addWidget(in_row(label, files, folder, remove))
         layout.addWidget(self.list)
 
     def _choose_files(self) -> None:

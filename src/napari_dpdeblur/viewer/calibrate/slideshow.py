@@ -1,4 +1,4 @@
-"""The calibration target full screen, to be photographed."""
+"""The calibration target in full screen."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ HELP = "Space or right: next   ·   left: back   ·   Escape: close"
 
 
 def screen_size_px(screen: QScreen) -> tuple[int, int]:
-    """Width and height in the pixels that the screen really has."""
+    """Width and height in physical pixels."""
     ratio = screen.devicePixelRatio()
     size = screen.size()
     return round(size.width() * ratio), round(size.height() * ratio)
 
 
 def screen_diagonal_inch(screen: QScreen) -> float:
-    """Diagonal by what the screen says about itself; 0 when it says nothing sensible."""
+    """Diagonal that the screen reports; 0 if that is implausible."""
     size_mm = screen.physicalSize()
     inches = float(np.hypot(size_mm.width(), size_mm.height())) / 25.4
     return inches if 5 < inches < 120 else 0.0
 
 
 class SlideShow(QWidget):
-    """A plain window that shows one frame after the other, pixel by pixel.
+    """A frameless window that shows one frame at a time, pixel by pixel.
 
     ``frames`` are grey pictures (height, width) uint8 by name. Keys step, Escape closes; a click
     steps, too. Nothing else is drawn, because the camera would see it.

@@ -1,4 +1,4 @@
-"""Which pattern is photographed: one for a screen of this computer, or that of a file."""
+"""Choice of the calibration target: for a screen of this computer, or from a file."""
 
 from __future__ import annotations
 
@@ -26,16 +26,21 @@ from napari_dpdeblur.viewer.calibrate.slideshow import (
     screen_diagonal_inch,
     screen_size_px,
 )
-from napari_dpdeblur.viewer.fit.form import leave_wheel_alone
 from napari_dpdeblur.viewer.shared import remembered
-from napari_dpdeblur.viewer.shared.controls import choice, push_button, row_of, text_label
+from napari_dpdeblur.viewer.shared.controls import (
+    choice,
+    ignore_wheel,
+    in_row,
+    push_button,
+    text_label,
+)
 
 KEPT_FILE = "napari-dpdeblur-target.json"
 DEFAULT_INCH, DEFAULT_CM = 14.0, 45.0
 
 
 class TargetChoice(QWidget):
-    """Shows the target full screen and knows which one was photographed.
+    """Shows the target in full screen and keeps the one that the captures show.
 
     The target that was shown last is kept, because the captures come from the camera later.
     """
@@ -46,16 +51,16 @@ class TargetChoice(QWidget):
         super().__init__(parent)
         self.target: Target | None = None
         self.slides: SlideShow | None = None
-        self.screens = choice("screen", "The screen that will show the target")
+        self.screens = choice("screen", "Screen that will show the target")
         for screen in QGuiApplication.screens():
             width, height = screen_size_px(screen)
             self.screens.addItem(f"{screen.name()}, {width} x {height} px", screen)
         known_inch = screen_diagonal_inch(self._screen()) or DEFAULT_INCH
         self.diagonal = _length("diagonal", "Diagonal of the screen", known_inch, " inch", 5, 120)
         self.distance = _length(
-            "distance", "From the camera to the screen", DEFAULT_CM, " cm", 5, 500
+            "distance", "Distance from the camera to the screen", DEFAULT_CM, " cm", 5, 500
         )
-        self.summary = text_label("target_summary", "The target that the captures show")
+        self.summary = text_label("target_summary", "Calibration target in the captures")
         self._lay_out()
         self._restore()
 
@@ -90,7 +95,7 @@ class TargetChoice(QWidget):
         self.target = target
         width, height = target.screen_px
         self.summary.setText(
-            f"The captures show {target.cols} x {target.rows} discs on {width} x {height} px."
+            f"Target: {target.cols} x {target.rows} discs on {width} x {height} px."
         )
         with suppress(DpDeblurError):  # it is only for the next session
             save_target(target, _kept_file())
@@ -115,7 +120,7 @@ class TargetChoice(QWidget):
             show_error(str(error))
 
     def _save(self) -> None:
-        folder = QFileDialog.getExistingDirectory(self, "Save the target in")
+        folder = QFileDialog.getExistingDirectory(self, "Save the target to")
         if folder:
             self.save(Path(folder))
 
@@ -127,7 +132,7 @@ class TargetChoice(QWidget):
             show_error(str(error))
             return
         writer = create_worker(_written, target, folder)
-        writer.returned.connect(lambda problem: _tell_saved(folder, problem))
+        writer.returned.connect(lambda problem: _report_saved(folder, problem))
         writer.start()
 
     def _screen(self) -> QScreen:
@@ -135,14 +140,16 @@ class TargetChoice(QWidget):
 
     def _lay_out(self) -> None:
         show = push_button("Show full screen", "show_target", HELP, self.show_full_screen)
-        load = push_button("Load…", "load_target", "Load a target.json", self._load)
-        save = push_button("Save…", "save_target", "Save pictures and web page", self._save)
+        load = push_button("Load…", "load_target", "Load a target.json file", self._load)
+        save = push_button(
+            "Save…", "save_target", "Save the target as images and a web page", self._save
+        )
         layout = QFormLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addRow("screen", self.screens)
-        layout.addRow("diagonal", self.diagonal)
-        layout.addRow("distance", self.distance)
-        layout.addRow(row_of(show, load, save))
+        layout.addRow("Screen", self.screens)
+        layout.addRow("Diagonal", self.diagonal)
+        layout.addRow("Distance", self.distance)
+        layout.addRow(in_row(show, load, save))
         layout.addRow(self.summary)
 
 
@@ -151,7 +158,7 @@ def _kept_file() -> Path:
 
 
 def _written(target: Target, folder: Path) -> str | None:
-    """What went wrong, as a sentence; runs in a thread."""
+    """The error message or None; runs in a thread."""
     try:
         write_target(target, folder)
     except DpDeblurError as error:
@@ -159,9 +166,9 @@ def _written(target: Target, folder: Path) -> str | None:
     return None
 
 
-def _tell_saved(folder: Path, problem: str | None) -> None:
+def _report_saved(folder: Path, problem: str | None) -> None:
     if problem is None:
-        show_info(f"The target is saved in {folder}.")
+        show_info(f"Target saved to {folder}.")
     else:
         show_error(problem)
 
@@ -176,5 +183,5 @@ def _length(
     box.setDecimals(1)
     box.setSuffix(unit)
     box.setValue(value)
-    leave_wheel_alone(box)
+    ignore_wheel(box)
     return box

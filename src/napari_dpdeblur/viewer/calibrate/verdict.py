@@ -1,4 +1,4 @@
-"""The verdict on a calibration as coloured text, with what to do about it."""
+"""The verdict on a calibration as coloured text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ UNKNOWN = "#9aa0a6"
 
 
 def verdict_html(verdict: dict[str, Any] | None) -> str:
-    """Grade in its colour; below, each figure that is not good, and its remedy."""
+    """The grade, and each figure that is not good with its remedy."""
     if not verdict or "grade" not in verdict:
         return (
-            f'<b style="color:{UNKNOWN}">No verdict</b>: this calibration was not made by a run '
-            "of this program."
+            f'<b style="color:{UNKNOWN}">No verdict</b>: this calibration was not made with '
+            "this program."
         )
     grade = str(verdict["grade"])
     lines = [f'Verdict: <b style="color:{COLORS.get(grade, UNKNOWN)}">{escape(grade)}</b>']

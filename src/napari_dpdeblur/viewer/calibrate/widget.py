@@ -1,7 +1,8 @@
-"""The Calibrate widget: run a calibration, look at it, save it; or get one."""
+"""The Calibrate widget: run, load, download and save calibrations."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,11 @@ from napari_dpdeblur.viewer.layers.calibration import (
     calibration_layers,
     target_layer,
 )
-from napari_dpdeblur.viewer.layers.convert import KEY, LayerData, info
+from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo, set_layer_info
 from napari_dpdeblur.viewer.shared import remembered
 from napari_dpdeblur.viewer.shared.file_names import with_suffix
-from napari_dpdeblur.viewer.shared.task_queue import Piecewise, warm_up_layers
-from napari_dpdeblur.viewer.shared.timers import later
+from napari_dpdeblur.viewer.shared.task_queue import GuiTaskQueue, warm_up_layers
+from napari_dpdeblur.viewer.shared.timers import call_later
 from napari_dpdeblur.viewer.shared.worker_panel import duration_text
 
 FILTER = "Calibrations (*.dpcal)"
@@ -40,10 +41,10 @@ class CalibrateWidget(CalibrateControls):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__()
-        self._viewer = queries.real_viewer(napari_viewer)
+        self._viewer = queries.unwrapped_viewer(napari_viewer)
         self.calibration: Calibration | None = None
         self._group = ""
-        self._piecewise = Piecewise(self)
+        self._tasks = GuiTaskQueue(self)
         warm_up_layers()
         self.panel.run_clicked.connect(self.run)
         self.load_button.clicked.connect(lambda: self.choose_and_load())
@@ -51,7 +52,7 @@ class CalibrateWidget(CalibrateControls):
         self.published_button.clicked.connect(lambda: self.fetch_published())
         self.panel.worker.progressed.connect(self._show)
         self.panel.worker.finished.connect(self._finish)
-        self.panel.worker.cancelled.connect(self._say_cancelled)
+        self.panel.worker.cancelled.connect(self._report_cancelled)
         self.panel.worker.ended.connect(lambda: self._enable_files(True))
 
     def run(self) -> None:
@@ -72,13 +73,13 @@ class CalibrateWidget(CalibrateControls):
         """Download the published Pixel 4 calibration, in the background."""
         from napari_dpdeblur.datasets.pixel4 import calibration_folder  # brings pooch
 
-        title = "Fetching the published calibration"
+        title = "Downloading the published calibration"
         self._start(calibration_job.FETCH, None, title, calibration_folder())
 
     def save(self, path: Path) -> None:
         """Save the calibration, in the background; a file of just this name is replaced."""
         if self.calibration is None:
-            show_warning("There is no calibration to save: make or load one first.")
+            show_warning("No calibration to save: make or load one first.")
             return
         try:
             path = path if path.suffix.lower() == SUFFIX else with_suffix(path, SUFFIX)
@@ -87,7 +88,7 @@ class CalibrateWidget(CalibrateControls):
             return
         saved = self.calibration
         writer = create_worker(_written, saved, path)
-        writer.returned.connect(lambda problem: self._tell_saved(saved, path, problem))
+        writer.returned.connect(lambda problem: self._report_saved(saved, path, problem))
         self.save_button.setEnabled(False)
         writer.start()
 
@@ -105,13 +106,13 @@ class CalibrateWidget(CalibrateControls):
             self.save(Path(path))
 
     def stop_all(self) -> None:
-        """End the calibration; what it has found stays."""
+        """Stop the calibration; its layers are kept."""
         super().stop_all()
-        self._piecewise.finish()
+        self._tasks.finish()
 
     def _start(self, function: str, request: Any, title: str, path: Path | None) -> None:
         if self.panel.worker.is_running:
-            show_warning("A calibration is being made already; wait for its end or cancel it.")
+            show_warning("A calibration is already running; wait until it finishes or cancel it.")
             return
         self.verdict.setText("")
         self._enable_files(False)
@@ -128,24 +129,24 @@ class CalibrateWidget(CalibrateControls):
     def _show(self, event: Progress) -> None:
         if {"thumbnail", "discs", "frame_shape"} <= set(event.found):
             is_first = not self._viewer.layers
-            self._piecewise.do(put_steps(self._viewer, [_seen_layer(event.found, self._group)]))
+            self._tasks.add(put_steps(self._viewer, [_seen_layer(event.found, self._group)]))
             if is_first:  # the canvas changes its size when the first layer comes
-                later(self._viewer.reset_view, RESIZE_MS)
+                call_later(self._viewer.reset_view, RESIZE_MS)
 
     def _finish(self, result: Any) -> None:
         self.calibration, pieces, path = result
         self._group = self.calibration.camera
-        elapsed = duration_text(self.panel.stopwatch.elapsed_s())
+        elapsed = duration_text(self.panel.timer.elapsed_s())
         self.panel.bar.setValue(self.panel.bar.maximum())
         self.verdict.setText(verdict_html(self.calibration.verdict))
-        self.panel.say("The layers are being made.")
+        self.panel.say("Creating layers...")
         if path is not None:
             remembered.remember("fit", {"calibration": str(path)})
         steps = put_steps(self._viewer, pieces)
-        self._piecewise.do([self._hide_target, *steps, lambda: self._show_kernels(elapsed)])
+        self._tasks.add([self._hide_target, *steps, lambda: self._show_kernels(elapsed)])
 
     def _hide_target(self) -> None:
-        """Take the target out of the way of the kernels; it was visible during the run."""
+        """Hide the target, which was visible during the run."""
         layer = queries.layer_of(self._viewer, self._group, TARGET)
         if layer is not None and layer.visible:
             layer.visible = False
@@ -154,28 +155,27 @@ class CalibrateWidget(CalibrateControls):
         self._viewer.layers.selection.active = queries.layer_of(self._viewer, self._group, KERNELS)
         self.panel.say(f"Done in {elapsed}.")
 
-    def _say_cancelled(self, seen: Progress | None) -> None:
-        self.panel.say("Cancelled; what was found so far stays in the canvas.")
+    def _report_cancelled(self, seen: Progress | None) -> None:
+        self.panel.say("Cancelled; kept the layers found so far.")
 
-    def _tell_saved(self, saved: Calibration, path: Path, problem: str | None) -> None:
+    def _report_saved(self, saved: Calibration, path: Path, problem: str | None) -> None:
         self._enable_files(not self.panel.worker.is_running)
         if problem is not None:
             show_error(problem)
             return
         remembered.remember("fit", {"calibration": str(path)})
         self._note_path(saved, path)
-        show_info(f"The calibration is saved in {path}.")
+        show_info(f"Calibration saved to {path}.")
 
     def _note_path(self, calibration: Calibration, path: Path) -> None:
-        """Let the layers tell the file, so that a command line can name it."""
-        for layer in queries.ours(self._viewer):
-            if info(layer).get("calibration") is calibration:
-                known = {**info(layer), "calibration_path": str(path)}
-                layer.metadata = {**layer.metadata, KEY: known}
+        """Store the path in the layers, so that a command line can name it."""
+        for layer, info in queries.described_layers(self._viewer):
+            if info.calibration is calibration:
+                set_layer_info(layer, replace(info, calibration_path=str(path)))
 
 
 def _written(calibration: Calibration, path: Path) -> str | None:
-    """What went wrong, as a sentence; runs in a thread."""
+    """The error message or None; runs in a thread."""
     try:
         save_calibration(calibration, path)
     except DpDeblurError as error:
@@ -184,9 +184,9 @@ def _written(calibration: Calibration, path: Path) -> str | None:
 
 
 def _seen_layer(found: dict[str, Any], group: str) -> LayerData:
-    """The photographed discs and the centres that were found, as soon as they are known."""
+    """The captured discs and their detected centres."""
     thumbnail, frame_shape = found["thumbnail"], found["frame_shape"]
     height, width = thumbnail.shape
     enlarged = frame_shape[1] / width, frame_shape[0] / height
     centres = (found["discs"][:, :2] + 0.5) * enlarged - 0.5  # of the thumbnail, then of the frame
-    return target_layer(thumbnail, centres, frame_shape, group)
+    return target_layer(thumbnail, centres, frame_shape, LayerInfo(TARGET, group))

@@ -1,4 +1,4 @@
-"""Compare two layers: the six numbers and a map of the error."""
+"""Compare two layers: six scores and an error map."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 
 from napari_dpdeblur.errors import EvaluationError
-from napari_dpdeblur.viewer.layers.convert import (
+from napari_dpdeblur.viewer.layers.convert import linear_image, make_layer
+from napari_dpdeblur.viewer.layers.metadata import (
     DEFOCUS_MAP,
     TRUE_DEFOCUS,
     LayerData,
-    info,
-    linear_image,
-    make_layer,
-    placement,
+    LayerInfo,
+    layer_info,
 )
+from napari_dpdeblur.viewer.layers.placement import placement
 
 ERROR_MAP = "error map"
 IMAGE, MAP = "image", "map"
 LABELS = {
-    "psnr_db": ("PSNR (dB)", "Peak signal-to-noise ratio of the aligned images; more is better."),
+    "psnr_db": ("PSNR (dB)", "Peak signal-to-noise ratio of the aligned images; higher is better."),
     "ssim": ("SSIM", "Structural similarity of the aligned images; 1 is perfect."),
-    "mae": ("MAE", "Mean absolute error in parts of the brightest true value; 0 is perfect."),
+    "mae": ("MAE", "Mean absolute error relative to the brightest true value; 0 is perfect."),
     "aiwe1": ("AIWE(1)", "Mean absolute error of the map after an affine fit; 0 is perfect."),
     "aiwe2": ("AIWE(2)", "Root mean square error of the map after an affine fit; 0 is perfect."),
     "one_minus_spearman": ("1 - |rank corr.|", "1 minus the rank correlation; 0 is perfect."),
@@ -32,50 +32,54 @@ SHOWN_PERCENTILE = 99.0
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
-    """One of the layers as it was when the comparison began."""
+class ComparedLayer:
+    """A layer as it was when the comparison began."""
 
     name: str
-    kind: str | None
+    kind: str  # empty for layers of others
     group: str
     values: np.ndarray  # (C, H, W), linear
     scale: tuple[float, float]
     translate: tuple[float, float]
 
     @classmethod
-    def of(cls, layer: Any) -> Side:
-        """A picture or a map; stacks are refused."""
-        kind, group = info(layer).get("kind"), info(layer).get("group")
+    def of(cls, layer: Any) -> ComparedLayer:
+        """Take an image or a map; EvaluationError for a stack."""
+        info = layer_info(layer) or LayerInfo("", layer.name)
         scale, translate = tuple(layer.scale[-2:]), tuple(layer.translate[-2:])
-        return cls(layer.name, kind, group or layer.name, _values(layer), scale, translate)
+        return cls(layer.name, info.kind, info.group, _values(layer), scale, translate)
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The numbers by name, a remark about the alignment, and the error map as a layer."""
+    """Scores by name, a remark on the alignment, and the error map as a layer."""
 
     values: dict[str, float]
     remark: str
     error_layer: LayerData
 
 
-def guess_mode(kind: str | None) -> str:
+def guess_mode(kind: str) -> str:
     """Whether layers of this kind are compared as images or as defocus maps."""
     return MAP if kind in (DEFOCUS_MAP, TRUE_DEFOCUS) else IMAGE
 
 
-def compare(result: Side, truth: Side, mode: str) -> Comparison:
+def compare(result: ComparedLayer, truth: ComparedLayer, mode: str) -> Comparison:
     """Score ``result`` against ``truth``, as image or as map."""
     predicted, expected = _same_part(result, truth)
     compare_as = _compare_images if mode == IMAGE else _compare_maps
     values, error, remark = compare_as(predicted, expected)
     shown = float(np.nanpercentile(error, SHOWN_PERCENTILE)) if np.isfinite(error).any() else 1.0
+    info = LayerInfo(
+        f"{ERROR_MAP} of {result.name}",
+        result.group,
+        compared=(result.name, truth.name),
+        scores=values,
+    )
     layer = make_layer(
         error.astype(np.float32),
-        result.group,
-        f"{ERROR_MAP} of {result.name}",
+        info,
         placement(result.scale, result.translate),
-        {"compared": (result.name, truth.name), "values": values},
         colormap="inferno",
         contrast_limits=(0.0, max(shown, 1e-6)),
     )
@@ -103,8 +107,8 @@ def _compare_maps(
 
     if len(prediction) > 1 or len(truth) > 1:
         raise EvaluationError(
-            "A colour picture cannot be compared as a defocus map; choose grey layers or compare "
-            "them as images."
+            "A colour image cannot be compared as a defocus map; choose greyscale layers or "
+            "compare them as images."
         )
     p, g = prediction[0].astype(float), truth[0].astype(float)
     is_known = np.isfinite(g) & (g > 0)
@@ -112,7 +116,7 @@ def _compare_maps(
     names = ("aiwe1", "aiwe2", "one_minus_spearman")
     slope, offset = _line(p[is_known], g[is_known])
     error = np.where(is_known, np.abs(slope * p + offset - g), np.nan)
-    remark = f"over {100 * is_known.mean():.0f} % of the pixels, where the truth is known"
+    remark = f"over {100 * is_known.mean():.0f} % of the pixels, where the ground truth is known"
     return {name: getattr(found, name) for name in names}, error, remark
 
 
@@ -124,15 +128,14 @@ def _line(p: np.ndarray, g: np.ndarray) -> tuple[float, float]:
 
 
 def _values(layer: Any) -> np.ndarray:
-    """Linear values (C, H, W); integers of others are parts of full scale."""
-    if info(layer).get("linear") is not None:
+    """Linear values (C, H, W); integers of other layers are scaled to 0 to 1."""
+    info = layer_info(layer)
+    if info is not None and info.linear is not None:
         return linear_image(layer)
     data = layer.data
     is_rgb = bool(getattr(layer, "rgb", False))
     if getattr(layer, "multiscale", False) or np.ndim(data) != 2 + is_rgb:
-        raise EvaluationError(
-            f"The layer {layer.name} is no single picture; choose a layer of two dimensions."
-        )
+        raise EvaluationError(f"The layer {layer.name} is not a 2-D image; choose a 2-D layer.")
     pixels = np.asarray(data)
     if pixels.dtype.kind in "ui":
         pixels = pixels / np.float32(np.iinfo(pixels.dtype).max)
@@ -140,7 +143,7 @@ def _values(layer: Any) -> np.ndarray:
     return np.moveaxis(pixels[..., :3], -1, 0) if is_rgb else pixels[None]
 
 
-def _same_part(result: Side, truth: Side) -> tuple[np.ndarray, np.ndarray]:
+def _same_part(result: ComparedLayer, truth: ComparedLayer) -> tuple[np.ndarray, np.ndarray]:
     """The truth where the result lies, when it covers more; sizes are checked by the metrics."""
     if result.values.shape[-2:] == truth.values.shape[-2:] or result.scale != truth.scale:
         return result.values, truth.values

@@ -1,4 +1,4 @@
-"""EvaluateWidget: how good a result is, against a layer that is known to be true."""
+"""EvaluateWidget: scores of a result against ground truth."""
 
 from __future__ import annotations
 
@@ -22,48 +22,50 @@ from napari_dpdeblur.viewer.evaluate.scores import (
     IMAGE,
     LABELS,
     MAP,
+    ComparedLayer,
     Comparison,
-    Side,
     compare,
     guess_mode,
 )
-from napari_dpdeblur.viewer.inspect.latest_task import LatestWorker, Superseder
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.layers.convert import (
+from napari_dpdeblur.viewer.layers.metadata import (
     ALL_IN_FOCUS,
     DEFOCUS_MAP,
     TRUE_DEFOCUS,
     TRUE_IMAGE,
-    info,
+    kind_of,
+    layer_info,
 )
-from napari_dpdeblur.viewer.layers.queries import layer_of, real_viewer
+from napari_dpdeblur.viewer.layers.queries import layer_of, unwrapped_viewer
 from napari_dpdeblur.viewer.shared.controls import (
     choice,
-    fill_with_scroll,
+    in_row,
+    lay_out_scrolling,
     push_button,
-    row_of,
     text_label,
 )
 from napari_dpdeblur.viewer.shared.dock import DockedWidget
+from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
 
 MODES = {"Automatic": None, "All-in-focus images": IMAGE, "Defocus maps": MAP}
 TOO_FEW = (
-    "Two image layers are needed, a result and its truth. Fit a capture or open a run folder, and "
-    "open the true picture beside it."
+    "Evaluation needs two image layers: a result and its ground truth. Fit a capture or open a run "
+    "folder, then open the ground truth."
 )
+TRUTHS = {ALL_IN_FOCUS: TRUE_IMAGE, DEFOCUS_MAP: TRUE_DEFOCUS}
 MISSING = "-"
 ROW_PX = 28
 
 
 class EvaluateWidget(DockedWidget):
-    """Two layers to choose, six numbers, and a layer that shows where the error is."""
+    """Compares two layers: six scores and an error map."""
 
     def __init__(self, napari_viewer: Any, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("evaluate_widget")
-        self._viewer = real_viewer(napari_viewer)
+        self._viewer = unwrapped_viewer(napari_viewer)
         self._group: str | None = None
-        self._worker = LatestWorker(self)
+        self._worker = LatestTask(self)
         self._worker.done.connect(self._on_done)
         self._worker.failed.connect(self._on_failed)
         self._build()
@@ -74,34 +76,36 @@ class EvaluateWidget(DockedWidget):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a comparison is on its way."""
+        """Whether a comparison is running."""
         return self._worker.is_busy
 
     def stop_all(self) -> None:
-        """End the thread and listen no more."""
+        """Stop the thread and disconnect from the viewer."""
         self._worker.stop()
         events = self._viewer.layers.events
         for event in (events.inserted, events.removed):
             event.disconnect(self._refresh)
 
     def _build(self) -> None:
-        self.result = choice("evaluate_result", "The layer to judge: an image or a defocus map.")
+        self.result = choice("evaluate_result", "Layer to evaluate: an image or a defocus map.")
         self.result.currentTextChanged.connect(self._on_result)
         self.truth = choice(
             "evaluate_truth",
-            "The layer that is known to be true, of the same scene. In a defocus map, 0 marks "
-            "pixels whose truth is not known.",
+            "Ground truth of the same scene. In a defocus map, 0 marks unknown pixels.",
         )
         self.mode = choice(
             "evaluate_mode",
-            "Images are aligned and compared by brightness; maps are compared after an affine fit.",
+            "Images are aligned and compared by intensity; maps are compared after an affine fit.",
         )
         self.mode.addItems(list(MODES))
         self.run = push_button(
             "&Evaluate", "evaluate_run", "Compare the two layers.", self.evaluate
         )
         self.copy = push_button(
-            "&Copy table", "evaluate_copy", "Copy the numbers as text with tabs.", self.copy_table
+            "&Copy table",
+            "evaluate_copy",
+            "Copy the scores as tab-separated text.",
+            self.copy_table,
         )
         self.message = text_label("evaluate_message", "What was compared, or what is missing.")
         self._build_table()
@@ -109,13 +113,13 @@ class EvaluateWidget(DockedWidget):
         form = QFormLayout(chosen)
         form.setContentsMargins(0, 0, 0, 0)
         form.addRow("Result", self.result)
-        form.addRow("Truth", self.truth)
+        form.addRow("Ground truth", self.truth)
         form.addRow("Compare as", self.mode)
-        fill_with_scroll(self, [chosen, row_of(self.run, self.copy), self.table, self.message], [])
+        lay_out_scrolling(self, [chosen, in_row(self.run, self.copy), self.table, self.message], [])
 
     def _build_table(self) -> None:
         self.table = QTableWidget(len(LABELS), 1, objectName="evaluate_table")
-        self.table.setToolTip("The six numbers; those of the other kind stay as they were.")
+        self.table.setToolTip("Scores; images and maps are updated separately.")
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.table.setHorizontalHeaderLabels([MISSING])
         self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
@@ -143,16 +147,16 @@ class EvaluateWidget(DockedWidget):
             self._on_failed(None, TOO_FEW)
             return
         if result is truth:
-            self._on_failed(None, "The result and the truth are one layer; choose two.")
+            self._on_failed(None, "The result and the ground truth are the same layer; choose two.")
             return
         try:
-            sides = Side.of(result), Side.of(truth)
+            sides = ComparedLayer.of(result), ComparedLayer.of(truth)
         except EvaluationError as error:
             self._on_failed(None, str(error))
             return
         mode = MODES[self.mode.currentText()] or guess_mode(sides[0].kind or sides[1].kind)
 
-        def work(_: Superseder) -> Comparison:
+        def work(_: IsSuperseded) -> Comparison:
             return compare(*sides, mode)
 
         self.run.setEnabled(False)
@@ -160,7 +164,7 @@ class EvaluateWidget(DockedWidget):
         self._worker.submit(work, sides)
 
     def copy_table(self) -> None:
-        """Put the numbers on the clipboard."""
+        """Copy the scores to the clipboard."""
         lines = [
             f"{label}\t{self.table.item(row, 0).text()}"
             for row, (label, _) in enumerate(LABELS.values())
@@ -192,23 +196,24 @@ class EvaluateWidget(DockedWidget):
             self.message.clear()
 
     def _suggest(self) -> None:
-        """Start with a result of ours that has a truth beside it."""
+        """Preselect a result of this plugin."""
         for layer in self._layers().values():
-            if info(layer).get("kind") in (ALL_IN_FOCUS, DEFOCUS_MAP):
+            if kind_of(layer) in (ALL_IN_FOCUS, DEFOCUS_MAP):
                 self.result.setCurrentText(layer.name)
                 self._on_result()
                 return
 
     def _on_result(self, _: Any = None) -> None:
-        """Suggest the truth of the chosen result, where it is open."""
+        """Suggest the ground truth of the chosen result if it is open."""
         layer = self._layers().get(self.result.currentText())
-        known = {} if layer is None else info(layer)
-        wanted = {ALL_IN_FOCUS: TRUE_IMAGE, DEFOCUS_MAP: TRUE_DEFOCUS}.get(known.get("kind"))
-        truth = layer_of(self._viewer, known["group"], wanted) if wanted else None
+        info = None if layer is None else layer_info(layer)
+        if info is None or info.kind not in TRUTHS:
+            return
+        truth = layer_of(self._viewer, info.group, TRUTHS[info.kind])
         if truth is not None:
             self.truth.setCurrentText(truth.name)
 
-    def _on_done(self, sides: tuple[Side, Side], found: Comparison) -> None:
+    def _on_done(self, sides: tuple[ComparedLayer, ComparedLayer], found: Comparison) -> None:
         self.run.setEnabled(True)
         result, truth = sides
         for row, name in enumerate(LABELS):
@@ -222,9 +227,9 @@ class EvaluateWidget(DockedWidget):
         self._show_error_map(found)
 
     def _show_error_map(self, found: Comparison) -> None:
-        """Only the newest: where the truth is not known, one would see through to the others."""
+        """Show the newest error map alone: it is transparent where the ground truth is unknown."""
         for other in self._viewer.layers:
-            if str(info(other).get("kind", "")).startswith(ERROR_MAP):
+            if kind_of(other).startswith(ERROR_MAP):
                 other.visible = False
         (layer,) = put_layers(self._viewer, [found.error_layer])
         layer.visible = True

@@ -1,4 +1,4 @@
-"""The command line that does what the window would do."""
+"""The equivalent command line of a fit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fit_command(
 ) -> str:
     """`napari-dpdeblur fit ...`, quoted for a shell.
 
-    Settings that have no option of their own come from a YAML file, which
+    Settings without a command-line option come from a YAML file, which
     :meth:`FitSettings.to_yaml` gives the content of. What has no file is a name in capitals.
     """
     files = list(capture.source.files) or [NO_FILE["capture"]]

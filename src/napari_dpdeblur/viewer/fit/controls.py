@@ -1,4 +1,4 @@
-"""The controls of the Fit widget: what to fit, how, and what it will take."""
+"""The controls of the Fit widget: inputs, settings and estimate."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from napari_dpdeblur.jobs import fit_job
 from napari_dpdeblur.viewer.fit.command import SETTINGS_FILE, fit_command
 from napari_dpdeblur.viewer.fit.devices import DeviceList
 from napari_dpdeblur.viewer.fit.estimate import estimate_text
-from napari_dpdeblur.viewer.fit.form import SettingsForm
 from napari_dpdeblur.viewer.fit.inputs import FitInputs
 from napari_dpdeblur.viewer.fit.loss_plot import LossPlot
 from napari_dpdeblur.viewer.fit.output import OutputFolder
+from napari_dpdeblur.viewer.fit.preset_settings import used_settings
 from napari_dpdeblur.viewer.fit.region import visible_region
 from napari_dpdeblur.viewer.shared import remembered
 from napari_dpdeblur.viewer.shared.controls import (
-    fill_with_scroll,
-    fold,
+    in_row,
+    lay_out_scrolling,
     push_button,
-    row_of,
+    section,
     text_label,
 )
 from napari_dpdeblur.viewer.shared.dock import JobControls
+from napari_dpdeblur.viewer.shared.settings_form import SettingsForm
+from napari_dpdeblur.viewer.shared.timers import call_later
 from napari_dpdeblur.viewer.shared.worker_panel import WorkerPanel
 
 SECTION = "fit"
@@ -37,6 +39,15 @@ MAIN_SETTINGS = ("preset", "layers", "front_scale", "back_scale")
 OTHER_SETTINGS = tuple(
     name for name in FitSettings.shown_fields() if name not in (*MAIN_SETTINGS, "device")
 )
+LABELS = {
+    "front_scale": "Nearest blur",
+    "back_scale": "Farthest blur",
+    "weights": "Weights of the objective",
+    "blend_px": "Tile blending (px)",
+    "image_rounds": "Image rounds",
+    "image_steps": "Steps per round",
+    "smooth_image": "Image smoothing",
+}
 SETTLE_MS = 150
 
 
@@ -47,6 +58,7 @@ class FitControls(JobControls):
         super().__init__()
         self._viewer = viewer
         self._estimated_s: float | None = None
+        self._used: frozenset[str] = frozenset()  # settings that are shown
         self._make_choices()
         self._make_panel()
         self._restore()
@@ -57,65 +69,89 @@ class FitControls(JobControls):
     def _make_choices(self) -> None:
         self.inputs = FitInputs(self._viewer, self)
         self.devices = DeviceList(self)
-        self.main_form = SettingsForm(FitSettings, MAIN_SETTINGS, self)
-        self.main_form.layout().insertRow(1, "device", self.devices)
-        self.other_form = SettingsForm(FitSettings, OTHER_SETTINGS, self)
+        self.main_form = SettingsForm(FitSettings, MAIN_SETTINGS, LABELS, parent=self)
+        self.main_form.insert_row(1, "Device", self.devices)
+        for position, (label, control) in enumerate(self.inputs.rows.items()):
+            self.main_form.insert_row(position, label, control)
+        self.other_form = SettingsForm(FitSettings, OTHER_SETTINGS, LABELS, parent=self)
+        self.main_form.changed.connect(self._show_used_settings)
         self.output = OutputFolder(self)
-        self.visible_only = QCheckBox("only the visible region")
+        self.visible_only = QCheckBox("Visible region only")
         self.visible_only.setObjectName("visible_only")
-        self.visible_only.setToolTip("Fit the part of the capture that the canvas shows now")
+        self.visible_only.setToolTip("Fit only the part of the capture that the canvas shows")
 
     def _make_panel(self) -> None:
-        self.estimate = text_label("estimate", "Rough time and memory that the fit will need")
+        self.estimate = text_label("estimate", "Estimated time and memory of the fit")
         self.panel = WorkerPanel("Run", "the fit", self)
         self.plot = LossPlot(self)
-        self.look_here = push_button(
-            "Quick look here", "quick_region", "Preview of the part that the canvas shows now"
+        self.preview_region_button = push_button(
+            "Preview region", "quick_region", "Quick fit of the visible region"
         )
-        self.look_whole = push_button(
-            "Quick look, whole", "quick_whole", "Preview of the whole picture at low resolution"
+        self.preview_whole_button = push_button(
+            "Preview image", "quick_whole", "Quick fit of the whole image at low resolution"
         )
-        more = fold(
-            "More settings", "more_settings", "Everything else to be told", self._folded_content()
+        self.more = section(
+            "More settings", "more_settings", "All other settings of the fit", self._more_content()
         )
-        looks = row_of(self.look_here, self.look_whole)
-        parts = [self.inputs, self.main_form, self.visible_only, looks, self.plot, more]
-        fill_with_scroll(self, parts, pinned=[self.estimate, self.panel])
+        looks = in_row(self.preview_region_button, self.preview_whole_button)
+        parts = [self.main_form, self.visible_only, looks, self.plot, self.more]
+        lay_out_scrolling(self, parts, pinned=[self.estimate, self.panel])
 
-    def _folded_content(self) -> QWidget:
+    def _more_content(self) -> QWidget:
         content = QWidget()
         layout = QVBoxLayout(content)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.other_form)
         layout.addWidget(self.output)
         command = push_button(
-            "Copy command", "copy_command", "Copy the same fit as a command line", self.copy_command
+            "Copy command", "copy_command", "Copy the equivalent command line", self.copy_command
         )
         text = push_button("Copy YAML", "copy_yaml", "Copy all settings as YAML", self.copy_yaml)
         reset = push_button(
-            "Defaults", "defaults", "Go back to the default settings", self.show_defaults
+            "Defaults", "defaults", "Restore the default settings", self.show_defaults
         )
-        layout.addWidget(row_of(command, text, reset))
+        layout.addWidget(in_row(command, text, reset))
         return content
 
-    def settings(self) -> FitSettings:
-        """What the controls say; SettingsError when it makes no sense."""
-        values = {**self.main_form.values(), **self.other_form.values()}
-        return FitSettings.of({**values, "device": self.devices.device})
+    def settings(self, preset: str | None = None) -> FitSettings:
+        """The settings in the controls, for another preset if given; SettingsError if invalid.
+
+        Settings that the preset does not use have their default.
+        """
+        values = {**self.main_form.value, **self.other_form.value, "device": self.devices.device}
+        values["preset"] = preset or values["preset"]
+        used = used_settings(values["preset"])
+        return FitSettings.of({name: value for name, value in values.items() if name in used})
 
     def show_settings(self, settings: FitSettings) -> None:
-        """Bring the controls to these settings."""
+        """Show these settings in the controls."""
         values = settings.model_dump()
-        self.main_form.show_values(values)
-        self.other_form.show_values(values)
+        self.main_form.value = values
+        self.other_form.value = values
         self.devices.choose(settings.device)
+        self._show_used_settings()
+
+    def _show_used_settings(self) -> None:
+        """Hide the settings that the chosen preset does not use."""
+        used = used_settings(self.main_form.value["preset"])
+        if used == self._used:
+            return
+        self._used = used
+        self.main_form.show_only(used)
+        self.other_form.show_only(used)
+        call_later(self._fit_section)
+
+    def _fit_section(self) -> None:
+        """Give the open section the height of its rows, which superqt sets when it opens."""
+        if self.more.isExpanded():
+            self.more.expand(animate=False)
 
     def show_defaults(self) -> None:
-        """Bring the controls to the default settings."""
+        """Show the default settings in the controls."""
         self.show_settings(FitSettings())
 
     def region(self) -> Crop | None:
-        """The part that is to be fitted; None: all of it."""
+        """The region to fit; None for the whole capture."""
         return self.visible_part() if self.visible_only.isChecked() else None
 
     def visible_part(self) -> Crop | None:
@@ -123,10 +159,10 @@ class FitControls(JobControls):
         return visible_region(self._viewer, self.inputs.group)
 
     def copy_command(self) -> None:
-        """Put the command line onto the clipboard."""
+        """Copy the command line to the clipboard."""
         capture = self.inputs.capture
         if capture is None:
-            show_warning("Open a dual-pixel capture first, so that the command can name it.")
+            show_warning("Open a dual-pixel capture first.")
             return
         output = self.output.folder_for(capture.name)
         try:
@@ -137,25 +173,26 @@ class FitControls(JobControls):
             return
         QApplication.clipboard().setText(text)
         needs_file = f"--settings {SETTINGS_FILE}" in text
-        advice = f" Save the YAML, too, as {SETTINGS_FILE}." if needs_file else ""
-        show_info(f"The command line is copied.{advice}")
+        advice = f" Also save the YAML as {SETTINGS_FILE}." if needs_file else ""
+        show_info(f"Command line copied.{advice}")
 
     def copy_yaml(self) -> None:
-        """Put the settings onto the clipboard."""
+        """Copy the settings to the clipboard."""
         try:
             QApplication.clipboard().setText(self.settings().to_yaml())
         except SettingsError as error:
             show_error(str(error))
             return
-        show_info("The settings are copied as YAML.")
+        show_info("Settings copied as YAML.")
 
     def _crop(self) -> Crop | None:
         region, calibration = self.region(), self.inputs.calibration
-        if region is None or calibration is None:
+        capture = self.inputs.capture
+        if region is None or calibration is None or capture is None:
             return None
         if isinstance(calibration, Path):  # where its field lies is only known when it is read
             calibration = load_calibration(calibration)
-        return fit_job.crop_of(region, self.inputs.capture, calibration)
+        return fit_job.crop_of(region, capture, calibration)
 
     def _restore(self) -> None:
         kept = remembered.remembered(SECTION, {"settings": {}, "calibration": "", "output": ""})
@@ -179,7 +216,7 @@ class FitControls(JobControls):
         events.removed.connect(self.inputs.refresh)
 
     def settle(self) -> None:
-        """After changes: new estimate, and remember the settings."""
+        """Update the estimate and remember the settings."""
         self._update_estimate()
         try:
             settings = self.settings().model_dump()

@@ -1,4 +1,4 @@
-"""The devices that work here, found in the background."""
+"""The devices of this computer, detected in the background."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from qtpy.QtWidgets import QComboBox, QWidget
 
 from napari_dpdeblur.jobs import device_job
 from napari_dpdeblur.jobs.messages import Job
-from napari_dpdeblur.viewer.fit.form import leave_wheel_alone
-from napari_dpdeblur.viewer.shared.controls import let_shrink
+from napari_dpdeblur.viewer.shared.controls import ignore_wheel, let_shrink
 from napari_dpdeblur.viewer.shared.worker import Worker
 
 AUTOMATIC = "auto"
@@ -16,16 +15,16 @@ _found: dict[str, str] = {}  # asking takes seconds, and the answer stays the sa
 
 
 class DeviceList(QComboBox):
-    """Names of devices; only "automatic" and the CPU until the others are known."""
+    """A combo box of devices; only automatic and CPU until detection is done."""
 
     changed = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("device")
-        self.setToolTip("Where to compute; automatic takes an accelerator where there is one")
+        self.setToolTip("Where to compute; automatic uses a GPU if there is one")
         let_shrink(self)
-        leave_wheel_alone(self)
+        ignore_wheel(self)
         self._wanted = AUTOMATIC
         self._fill(_found or {"cpu": "CPU"})
         self.activated.connect(lambda _: self._remember_choice())
@@ -37,7 +36,7 @@ class DeviceList(QComboBox):
 
     @property
     def device(self) -> str:
-        """The name that settings use."""
+        """The device as settings name it."""
         return str(self.currentData())
 
     def choose(self, device: str) -> None:
@@ -56,7 +55,7 @@ class DeviceList(QComboBox):
         best = next((name for name in ("cuda", "mps") if name in devices), "cpu")
         self.blockSignals(True)
         self.clear()
-        self.addItem(f"automatic: {devices[best]}", AUTOMATIC)
+        self.addItem(f"Automatic: {devices[best]}", AUTOMATIC)
         for name, text in devices.items():
             self.addItem(text, name)
         self.setCurrentIndex(max(self.findData(self._wanted), 0))

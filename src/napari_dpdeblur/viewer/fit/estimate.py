@@ -1,4 +1,4 @@
-"""What a fit will take, as a sentence; it learns the speed of this computer."""
+"""Estimated time and memory of a fit, corrected by the speed of past fits."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def estimate_text(
     settings: FitSettings,
     region: Crop | None,
 ) -> tuple[str, float | None]:
-    """The sentence, and the seconds by the plain formula, before what was learned."""
+    """The estimate as text, and the seconds before the correction by past fits."""
     if capture is None:
         return "", None
     if calibration is None:
-        return "No calibration is chosen: make or load one with the Calibrate widget.", None
+        return "No calibration: make or load one in the Calibrate panel.", None
     height, width = _size(capture, calibration, region)
     sizes = (height, width, capture.shape[1], settings.layers, settings.preset)
     rows = capture.row_upsampling * round(capture.pixel_aspect)
@@ -43,12 +43,12 @@ def estimate_text(
         f"({free / 1e9:.0f} GB free)"
     )
     if need > free:
-        text += "; not enough: fit a region or use fewer layers"
+        text += "; not enough memory: fit a region or use fewer layers"
     return text + ".", plain_s
 
 
 def learn_speed(plain_s: float | None, elapsed_s: float, settings: FitSettings) -> None:
-    """Remember how long a fit really took, for the next estimate."""
+    """Remember the duration of a fit for the next estimate."""
     if plain_s:
         factor = min(max(elapsed_s / plain_s, SENSIBLE[0]), SENSIBLE[1])
         remembered.remember(SECTION, {_key(settings): factor})

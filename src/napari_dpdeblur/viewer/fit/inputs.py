@@ -1,4 +1,4 @@
-"""Which capture to fit, and with which calibration."""
+"""The inputs of a fit: capture and calibration."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ from pathlib import Path
 from typing import Any
 
 from qtpy.compat import isalive
-from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QComboBox, QFileDialog, QFormLayout, QWidget
+from qtpy.QtCore import QObject, Signal
+from qtpy.QtWidgets import QComboBox, QFileDialog, QWidget
 
 from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.viewer.layers import queries
-from napari_dpdeblur.viewer.layers.convert import info
-from napari_dpdeblur.viewer.shared.controls import browse_button, choice, row_of
+from napari_dpdeblur.viewer.shared.controls import browse_button, choice, in_row
 
-NO_CAPTURE = "open a capture first"
-NO_CALIBRATION = "none"
+NO_CAPTURE = "No capture open"
+NO_CALIBRATION = "None"
 FILTER = "Calibrations (*.dpcal);;All files (*)"
 
 
-class FitInputs(QWidget):
-    """Two lists that follow the layers of the viewer; ``changed`` tells of every choice."""
+class FitInputs(QObject):
+    """Two lists that follow the layers of the viewer; ``changed`` tells of every choice.
+
+    The panel lays them out as ``rows``: labels and controls.
+    """
 
     changed = Signal()
 
@@ -30,15 +32,15 @@ class FitInputs(QWidget):
         self._viewer = viewer
         self._file: Path | None = None
         self._is_chosen = False  # whether the user has chosen the calibration
-        self.captures = choice("capture", "The capture to fit: two views that are open in napari")
+        self.captures = choice("capture", "Capture to fit; both views must be open in napari")
         self.calibrations = choice(
-            "calibration", "The calibration of the camera: open in napari, or a file"
+            "calibration", "Calibration of the camera: open in napari, or a file"
         )
         browse = browse_button("choose_calibration", "Choose a calibration file", self._browse)
-        layout = QFormLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addRow("capture", self.captures)
-        layout.addRow("calibration", row_of(self.calibrations, browse))
+        self.rows: dict[str, QWidget] = {
+            "Capture": self.captures,
+            "Calibration": in_row(self.calibrations, browse),
+        }
         self.captures.currentIndexChanged.connect(lambda _: self._capture_chosen())
         self.calibrations.currentIndexChanged.connect(lambda _: self.changed.emit())
         self.calibrations.activated.connect(lambda _: self._keep_choice())
@@ -47,17 +49,19 @@ class FitInputs(QWidget):
     @property
     def group(self) -> str:
         """Name of the chosen capture."""
-        return self.captures.currentText()
+        return str(self.captures.currentText())
 
     @property
     def capture(self) -> DualPixelCapture | None:
         """The chosen capture."""
-        return self.captures.currentData()
+        chosen: DualPixelCapture | None = self.captures.currentData()
+        return chosen
 
     @property
     def calibration(self) -> Calibration | Path | None:
         """The chosen calibration, or the file that holds it."""
-        return self.calibrations.currentData()
+        chosen: Calibration | Path | None = self.calibrations.currentData()
+        return chosen
 
     @property
     def calibration_path(self) -> Path | None:
@@ -65,14 +69,13 @@ class FitInputs(QWidget):
         chosen = self.calibration
         if isinstance(chosen, Path):
             return chosen
-        for layer in queries.ours(self._viewer):
-            if chosen is not None and info(layer).get("calibration") is chosen:
-                path = info(layer).get("calibration_path")
-                return None if path is None else Path(path)
+        for _, info in queries.described_layers(self._viewer):
+            if chosen is not None and info.calibration is chosen:
+                return None if info.calibration_path is None else Path(info.calibration_path)
         return None
 
     def offer_file(self, path: Path) -> None:
-        """List a calibration file; it is taken where nothing in the viewer fits."""
+        """List a calibration file; it is selected if nothing in the viewer matches."""
         self._file = path
         self.refresh()
 
@@ -86,7 +89,7 @@ class FitInputs(QWidget):
         self._is_chosen = True
 
     def refresh(self, event: Any = None) -> None:
-        """Bring both lists up to date; what was chosen stays chosen as long as it is there."""
+        """Update both lists; the selection is kept while it exists."""
         if not isalive(self):  # Qt's part may be gone before Python's
             return
         captures = list(queries.captures(self._viewer).items())
@@ -103,7 +106,7 @@ class FitInputs(QWidget):
         self.changed.emit()
 
     def _choose_matching(self) -> None:
-        """Take a calibration that fits the capture, unless the user has chosen one that may."""
+        """Select a matching calibration, unless the user has chosen one that may match."""
         capture = self.capture
         if capture is None or (self._is_chosen and _fit(self.calibration, capture)):
             return
@@ -114,7 +117,7 @@ class FitInputs(QWidget):
             self.calibrations.setCurrentIndex(best)
 
     def _browse(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self, "Choose a calibration", "", FILTER)
+        path, _ = QFileDialog.getOpenFileName(self.parent(), "Choose a calibration", "", FILTER)
         if path:
             self.use_file(Path(path))
 

@@ -1,4 +1,4 @@
-"""The loss of a running fit as curves."""
+"""A plot of the loss of a running fit."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping
 
 import pyqtgraph
-from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QWidget
+from superqt.utils import QSignalThrottler
 
 HEIGHT_PX = 130
 COLORS = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#d55e00")  # safe for all eyes
 DRAW_MS = 250
 TICK_PX = -5  # outwards
-EMPTY, NOTE_COLOR = "the loss of a fit appears here", "#808080"
+EMPTY, NOTE_COLOR = "The loss is plotted here", "#808080"
 MAX_POINTS = 2000
 
 
@@ -24,7 +24,7 @@ class LossPlot(pyqtgraph.PlotWidget):
         super().__init__(parent, background=None, axisItems={"left": _PowerAxis("left")})
         self.setObjectName("loss_plot")
         self.setFixedHeight(HEIGHT_PX)
-        self.setToolTip("Terms of the objective after every step, on a logarithmic axis")
+        self.setToolTip("Terms of the objective at each step, on a logarithmic axis")
         self.setMenuEnabled(False)
         self.setLabel("bottom", "step")
         self._note = pyqtgraph.TextItem(EMPTY, color=NOTE_COLOR, anchor=(0.5, 0.5))
@@ -34,20 +34,19 @@ class LossPlot(pyqtgraph.PlotWidget):
         self._curves: dict[str, pyqtgraph.PlotDataItem] = {}
         self._points: dict[str, tuple[list[int], list[float]]] = {}
         self._steps = 0
-        self._drawing = QTimer(self)
-        self._drawing.setSingleShot(True)
-        self._drawing.setInterval(DRAW_MS)
-        self._drawing.timeout.connect(self.draw)
+        self._drawing = QSignalThrottler(QSignalThrottler.EmissionPolicy.Trailing, self)
+        self._drawing.setTimeout(DRAW_MS)
+        self._drawing.triggered.connect(self.draw)
         self._show_axes(False)
 
     def start(self) -> None:
-        """Forget the curves of the fit before."""
+        """Remove the curves of the previous fit."""
         self.clear()
         self._curves, self._points, self._steps = {}, {}, 0
         self._show_axes(False)
 
     def add(self, losses: Mapping[str, float]) -> None:
-        """The losses after one more step; drawn soon, together with others."""
+        """Add the losses of one step; drawn later, together with others."""
         if not losses:
             return
         self._steps += 1
@@ -57,8 +56,7 @@ class LossPlot(pyqtgraph.PlotWidget):
                 steps.append(self._steps)
                 values.append(math.log10(value))
                 _thin_out(steps, values)
-        if not self._drawing.isActive():
-            self._drawing.start()
+        self._drawing.throttle()
 
     def draw(self) -> None:
         """Show everything that was added."""
@@ -71,7 +69,7 @@ class LossPlot(pyqtgraph.PlotWidget):
                 self._curves[name].setData(steps, values)
 
     def _show_axes(self, has_curves: bool) -> None:
-        """Without a curve, say so in place of numbers that mean nothing."""
+        """Hide the numbers of the axes while there is no curve."""
         for side in ("left", "bottom"):
             self.getAxis(side).setStyle(
                 showValues=has_curves, tickLength=TICK_PX if has_curves else 0
@@ -89,7 +87,7 @@ class LossPlot(pyqtgraph.PlotWidget):
 
 
 class _PowerAxis(pyqtgraph.AxisItem):
-    """Labels logarithms with what they are of; pyqtgraph's own are too many for a low plot."""
+    """An axis of logarithms with few labels, for a low plot."""
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         return [f"{10**value:.1e}" for value in values]

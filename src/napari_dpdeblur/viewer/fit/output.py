@@ -1,4 +1,4 @@
-"""Where to save runs, if at all."""
+"""Where to save run folders."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from qtpy.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QLineEdit, QWidg
 
 from napari_dpdeblur.viewer.shared.controls import browse_button
 
-TIP = "Folder in which each fit gets a run folder of its own, named after the capture"
+TIP = "Folder for the run folders, each named after its capture"
 
 
 class OutputFolder(QWidget):
-    """A folder for run folders, behind a check box."""
+    """A check box and the folder for run folders."""
 
     changed = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.save = QCheckBox("save in")
+        self.save = QCheckBox("Save to")
         self.save.setObjectName("save_run")
-        self.save.setToolTip("Write the run folder as soon as the fit is done")
+        self.save.setToolTip("Write a run folder when the fit is done")
         self.line = QLineEdit()
         self.line.setObjectName("output_folder")
         self.line.setToolTip(TIP)
@@ -35,7 +35,7 @@ class OutputFolder(QWidget):
 
     @property
     def parent_folder(self) -> str:
-        """What is to be remembered: empty when nothing is saved."""
+        """The chosen folder; empty if runs are not saved."""
         return self.line.text().strip() if self.save.isChecked() else ""
 
     def folder_for(self, name: str) -> Path | None:

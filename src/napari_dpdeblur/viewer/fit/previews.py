@@ -1,31 +1,39 @@
-"""Pictures of a running fit in the canvas, and the steps from them to its result."""
+"""Preview layers of a running fit, and the steps from them to its result."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from napari_dpdeblur.array_types import Crop, FloatArray
-from napari_dpdeblur.jobs.fit_job import placement_in
 from napari_dpdeblur.jobs.messages import Progress
 from napari_dpdeblur.viewer.layers import convert, queries
-from napari_dpdeblur.viewer.layers.add import decorate, list_unaware, put_unselected
-from napari_dpdeblur.viewer.layers.convert import LayerData, info
-from napari_dpdeblur.viewer.layers.occluded import Covered
-from napari_dpdeblur.viewer.shared.task_queue import Piecewise
-from napari_dpdeblur.viewer.shared.timers import when_drawn
+from napari_dpdeblur.viewer.layers.add import block_layer_list, decorate, put_unselected
+from napari_dpdeblur.viewer.layers.metadata import (
+    ALL_IN_FOCUS,
+    DEFOCUS_MAP,
+    LayerData,
+    LayerInfo,
+    layer_info,
+    set_layer_info,
+)
+from napari_dpdeblur.viewer.layers.occluded import OccludedLayers
+from napari_dpdeblur.viewer.layers.placement import box_placement
+from napari_dpdeblur.viewer.shared.task_queue import GuiTaskQueue
+from napari_dpdeblur.viewer.shared.timers import call_after_draw
 
 LIVE_IMAGE, LIVE_MAP = "live image", "live defocus map"
-FINAL = {LIVE_IMAGE: convert.ALL_IN_FOCUS, LIVE_MAP: convert.DEFOCUS_MAP}
+FINAL = {LIVE_IMAGE: ALL_IN_FOCUS, LIVE_MAP: DEFOCUS_MAP}
 PARTIAL = {kind: f"partial {final}" for kind, final in FINAL.items()}
 MAX_SHARE = 0.05  # of the window's time that previews may take
 
 
-class LivePreviews:
+class PreviewLayers:
     """The layers "live image" and "live defocus map" of one fit.
 
     One that the user deletes stays away for the rest of the fit. Making a layer costs napari a
@@ -34,29 +42,31 @@ class LivePreviews:
     cover is hidden meanwhile.
     """
 
-    def __init__(self, viewer: Any, group: str, piecewise: Piecewise) -> None:
+    def __init__(self, viewer: Any, group: str, tasks: GuiTaskQueue) -> None:
         self._viewer = viewer
         self._group = group
-        self._piecewise = piecewise
-        self._covered = Covered(viewer)
-        self._place: Crop | None = None
+        self._tasks = tasks
+        self._occluded = OccludedLayers(viewer)
+        self._place: Crop = (0, 0, 0, 0)
+        self._has_place = False  # which comes with the first event of a fit
         self._shown: dict[str, Any] = {}
         self._added: list[Any] = []  # and still hidden
         self._newest: dict[str, FloatArray] = {}
         self._next_s = 0.0
 
     def update(self, event: Progress) -> None:
-        """Show the pictures of a step, now or with a later one."""
-        self._place = event.found.get("place", self._place)
+        """Show the previews of a step, now or with a later one."""
+        if "place" in event.found:
+            self._place, self._has_place = event.found["place"], True
         for kind, picture in ((LIVE_MAP, event.defocus_map), (LIVE_IMAGE, event.all_in_focus)):
             if picture is not None:
                 self._newest[kind] = picture
-        is_time = time.perf_counter() >= self._next_s and not self._piecewise.is_busy
-        if is_time and self._newest and self._place is not None:
+        is_time = time.perf_counter() >= self._next_s and not self._tasks.is_busy
+        if is_time and self._newest and self._has_place:
             self._show_newest()
 
     def keep(self) -> list[str]:
-        """Leave the last pictures as partial result; the names of their layers."""
+        """Keep the last previews as a partial result; return the names of their layers."""
         for kind in list(self._newest):
             if kind in self._shown:
                 self._change(kind)
@@ -70,14 +80,14 @@ class LivePreviews:
         return [layer.name for layer in present.values()]
 
     def steps_to_result(self, pieces: list[LayerData]) -> list[Callable[[], object]]:
-        """What to do one after the other to have the result instead of the pictures.
+        """Tasks that replace the previews by the result.
 
         A picture becomes the layer of its kind unless there is one of an earlier fit.
         """
         self._reveal()
         obsolete, decorations = [], []
         for kind, layer in self._present().items():
-            self._covered.leave_out(layer)
+            self._occluded.leave_out(layer)
             if queries.layer_of(self._viewer, self._group, FINAL[kind]) is None:
                 _rename(layer, self._group, FINAL[kind])
                 decorations.append(partial(decorate, self._viewer, layer))
@@ -91,7 +101,7 @@ class LivePreviews:
 
     def _end(self) -> None:
         self._shown, self._newest = {}, {}
-        self._covered.restore()
+        self._occluded.restore()
 
     def _present(self) -> dict[str, Any]:
         return {k: layer for k, layer in self._shown.items() if layer in self._viewer.layers}
@@ -102,8 +112,8 @@ class LivePreviews:
         for kind in [kind for kind in self._newest if kind in self._shown]:
             self._change(kind)
         if missing:
-            self._piecewise.do([partial(self._add, missing[-1]), self._reveal])
-        when_drawn(self._rest_after, begin)
+            self._tasks.add([partial(self._add, missing[-1]), self._reveal])
+        call_after_draw(self._rest_after, begin)
 
     def _rest_after(self, seconds: float) -> None:
         self._next_s = time.perf_counter() + seconds / MAX_SHARE
@@ -115,19 +125,19 @@ class LivePreviews:
             self._added.append(self._shown[kind])
 
     def _reveal(self) -> None:
-        """Show what was added; that is a step of its own, because both together take long."""
+        """Show added layers, as a separate task because each takes long."""
         added, self._added = self._added, []
         for layer in added:
             if layer in self._viewer.layers:
                 layer.visible = True
-                self._covered.hide_below(layer)
+                self._occluded.hide_below(layer)
 
     def _change(self, kind: str) -> None:
         layer, picture = self._shown[kind], self._newest.pop(kind)
         if layer in self._viewer.layers:
             data, options, _ = _live_layer(kind, picture, self._group, self._place)
             limits = options.get("contrast_limits", None)
-            with list_unaware(self._viewer):
+            with block_layer_list(self._viewer):
                 layer.data = data
                 if limits is not None and tuple(layer.contrast_limits) != limits:
                     layer.contrast_limits = limits
@@ -135,7 +145,7 @@ class LivePreviews:
 
 def _rename(layer: Any, group: str, kind: str) -> None:
     layer.name = convert.layer_name(group, kind)
-    layer.metadata = {convert.KEY: {**info(layer), "kind": kind}}
+    set_layer_info(layer, replace(layer_info(layer) or LayerInfo(kind, group), kind=kind))
 
 
 def _put(viewer: Any, piece: LayerData) -> None:
@@ -144,8 +154,8 @@ def _put(viewer: Any, piece: LayerData) -> None:
 
 def _raise_map(viewer: Any, group: str) -> None:
     """Put the map above the image, so that a click on its eye shows it."""
-    image = queries.layer_of(viewer, group, convert.ALL_IN_FOCUS)
-    defocus_map = queries.layer_of(viewer, group, convert.DEFOCUS_MAP)
+    image = queries.layer_of(viewer, group, ALL_IN_FOCUS)
+    defocus_map = queries.layer_of(viewer, group, DEFOCUS_MAP)
     if image in viewer.layers and defocus_map in viewer.layers:
         place, wanted = viewer.layers.index(defocus_map), viewer.layers.index(image)
         if place < wanted:
@@ -158,13 +168,14 @@ def _remove(viewer: Any, layer: Any) -> None:
 
 
 def _live_layer(kind: str, picture: FloatArray, group: str, place: Crop) -> LayerData:
-    placed = convert.placement(**placement_in(place, picture.shape[:2]))
-    if kind == LIVE_MAP:
-        data, options, layer_type = convert.defocus_layer(picture, group, placed, kind=kind)
-        # The unit asks for a colour bar, which takes as long as a layer: it comes with the result.
-        del options["metadata"][convert.KEY]["unit"]
-        return data, options, layer_type
-    return convert.picture_layer(_planes(picture), group, kind, placed)
+    placed = box_placement(place, picture.shape[:2])
+    info = LayerInfo(kind, group)
+    if kind != LIVE_MAP:
+        return convert.image_layer(_planes(picture), info, placed)
+    layer = convert.defocus_layer(picture, info, placed)
+    # The unit asks for a colour bar, which takes as long as a layer: it comes with the result.
+    set_layer_info(layer, info)
+    return layer
 
 
 def _planes(picture: FloatArray) -> FloatArray:

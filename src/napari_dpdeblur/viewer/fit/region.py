@@ -8,11 +8,11 @@ import numpy as np
 
 from napari_dpdeblur.array_types import Crop
 from napari_dpdeblur.viewer.layers import queries
-from napari_dpdeblur.viewer.layers.convert import LEFT, RIGHT
+from napari_dpdeblur.viewer.layers.metadata import LEFT, RIGHT
 
 
 def visible_region(viewer: Any, group: str) -> Crop | None:
-    """What is visible of a capture, in square pixels of its frame; None: all of it."""
+    """The visible part of a capture in square pixels of its frame; None for all of it."""
     layer = queries.layer_of(viewer, group, LEFT) or queries.layer_of(viewer, group, RIGHT)
     if layer is None or viewer.dims.ndisplay != 2:
         return None

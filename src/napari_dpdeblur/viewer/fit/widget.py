@@ -1,4 +1,4 @@
-"""The Fit widget: run the fit that its controls describe, and watch it."""
+"""The Fit widget: run a fit and watch its progress."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from napari_dpdeblur.jobs.messages import Job, Progress
 from napari_dpdeblur.results import Result
 from napari_dpdeblur.viewer.fit.controls import FitControls
 from napari_dpdeblur.viewer.fit.estimate import learn_speed
-from napari_dpdeblur.viewer.fit.previews import LivePreviews
+from napari_dpdeblur.viewer.fit.previews import PreviewLayers
 from napari_dpdeblur.viewer.layers import queries
-from napari_dpdeblur.viewer.layers.convert import ALL_IN_FOCUS, LayerData, info, run_layers
-from napari_dpdeblur.viewer.shared.task_queue import Piecewise
-from napari_dpdeblur.viewer.shared.timers import later
+from napari_dpdeblur.viewer.layers.convert import run_layers
+from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, LayerData, layer_info
+from napari_dpdeblur.viewer.shared.task_queue import GuiTaskQueue
+from napari_dpdeblur.viewer.shared.timers import call_later
 from napari_dpdeblur.viewer.shared.worker import Worker
 from napari_dpdeblur.viewer.shared.worker_panel import duration_text
 
 LOW_RESOLUTION, MIN_LOW_PX = 4, 48
-QUICK_LOOK = " quick look"
+PREVIEW_SUFFIX = " preview"
 TITLE = "The fit"
 _workers: WeakSet[Worker] = WeakSet()  # of all Fit widgets
 
@@ -32,45 +33,46 @@ class FitWidget(FitControls):
     """Recovers the all-in-focus image and the defocus map of a capture."""
 
     def __init__(self, napari_viewer: Any) -> None:
-        super().__init__(queries.real_viewer(napari_viewer))
-        self._previews: LivePreviews | None = None
+        super().__init__(queries.unwrapped_viewer(napari_viewer))
+        self._previews: PreviewLayers | None = None  # of the last fit
         self._capture_group = ""
         self._group = ""
-        self._settings: FitSettings | None = None  # of the fit, whatever the controls say now
+        self._settings = FitSettings()  # of the fit, whatever the controls say now
         self._expected_s: float | None = None  # of it, by the plain formula
         self._is_resumable = False
         self._removed: list[str] = []
-        self._piecewise = Piecewise(self)
+        self._tasks = GuiTaskQueue(self)
         self.panel.run_clicked.connect(self.run)
-        self.look_here.clicked.connect(lambda: self.look_at_region())
-        self.look_whole.clicked.connect(lambda: self.look_at_whole())
+        self.preview_region_button.clicked.connect(lambda: self.preview_region())
+        self.preview_whole_button.clicked.connect(lambda: self.preview_whole())
         self._follow_worker()
-        self._viewer.layers.events.removed.connect(self._tell_of_removal)
+        self._viewer.layers.events.removed.connect(self._on_layer_removed)
 
     def run(self) -> None:
         """Start the fit that the controls describe."""
         capture = self.inputs.capture
         output = None if capture is None else self.output.folder_for(capture.name)
-        self._start({}, {"region": self.region(), "is_resumable": True, "output": output})
+        self._start(None, {"region": self.region(), "is_resumable": True, "output": output})
 
-    def look_at_region(self) -> None:
+    def preview_region(self) -> None:
         """Fit the visible region quickly."""
-        self._start({"preset": "preview"}, {"region": self.visible_part()}, QUICK_LOOK)
+        self._start("preview", {"region": self.visible_part()}, PREVIEW_SUFFIX)
 
-    def look_at_whole(self) -> None:
-        """Fit the whole picture at low resolution."""
+    def preview_whole(self) -> None:
+        """Fit the whole image at low resolution."""
         capture = self.inputs.capture
         shorter_px = min(capture.shape[-2:]) if capture is not None else 0
         reduction = max(min(LOW_RESOLUTION, shorter_px // MIN_LOW_PX), 1)
-        self._start({"preset": "preview"}, {"reduction": reduction}, QUICK_LOOK)
+        self._start("preview", {"reduction": reduction}, PREVIEW_SUFFIX)
 
-    def _start(self, changes: dict[str, Any], options: dict[str, Any], suffix: str = "") -> None:
+    def _start(self, preset: str | None, options: dict[str, Any], suffix: str = "") -> None:
+        capture, calibration = self.inputs.capture, self.inputs.calibration
         problem = self._reason_not_to_start()
-        if problem is not None:
+        if problem is not None or capture is None or calibration is None:
             show_warning(problem)
             return
         try:
-            settings = self.settings().changed(**changes)
+            settings = self.settings(preset)
         except SettingsError as error:
             show_error(str(error))
             return
@@ -79,10 +81,8 @@ class FitWidget(FitControls):
         self._is_resumable = options.get("is_resumable", False)
         self._capture_group = self.inputs.group
         group = self._group = self.inputs.group + suffix
-        request = fit_job.FitRequest(
-            self.inputs.capture, self.inputs.calibration, settings, **options
-        )
-        self._previews = LivePreviews(self._viewer, group, self._piecewise)
+        request = fit_job.FitRequest(capture, calibration, settings, **options)
+        self._previews = PreviewLayers(self._viewer, group, self._tasks)
         self.plot.start()
         self.panel.start(
             Job(fit_job.FUNCTION, request, TITLE),
@@ -90,21 +90,21 @@ class FitWidget(FitControls):
         )
 
     def stop_all(self) -> None:
-        """End the fit; its pictures stay."""
+        """Stop the fit; its previews are kept."""
         super().stop_all()
-        self._piecewise.finish()
+        self._tasks.finish()
         self._keep_pictures()
 
     def _reason_not_to_start(self) -> str | None:
         if self.inputs.capture is None:
-            return "There is no capture to fit: open the two files of one, or its folder."
+            return "No capture to fit: open both files of a capture, or its folder."
         if self.inputs.calibration is None:
             return (
-                f"There is no calibration for {self.inputs.group}: make or load one with the "
-                "Calibrate widget, or choose a file."
+                f"No calibration for {self.inputs.group}: make or load one in the Calibrate panel, "
+                "or choose a file."
             )
         if any(worker.is_running for worker in _workers):
-            return "A fit is running already; wait for its end or cancel it first."
+            return "A fit is already running; wait until it finishes or cancel it."
         return None
 
     def _follow_worker(self) -> None:
@@ -122,14 +122,14 @@ class FitWidget(FitControls):
 
     def _finish(self, prepared: tuple[Result, list[LayerData]]) -> None:
         result, pieces = prepared
-        elapsed_s = self.panel.stopwatch.elapsed_s()
+        elapsed_s = self.panel.timer.elapsed_s()
         folder = result.run_folder
-        where = "" if folder is None else f" Saved in {folder}."
+        where = "" if folder is None else f" Saved to {folder}."
         self.panel.bar.setValue(self.panel.bar.maximum())
-        self.panel.say("The layers are being made.")
+        self.panel.say("Creating layers...")
         text = f"Done in {duration_text(elapsed_s)}.{where}"
-        steps = self._previews.steps_to_result(pieces)
-        self._piecewise.do([*steps, lambda: self._show_result(text)])
+        steps = [] if self._previews is None else self._previews.steps_to_result(pieces)
+        self._tasks.add([*steps, lambda: self._show_result(text)])
         is_whole = not result.provenance.get(fit_job.IS_RESUMED) and not self.panel.was_paused
         if self._is_resumable and is_whole:
             learn_speed(self._expected_s, elapsed_s, self._settings)
@@ -142,26 +142,27 @@ class FitWidget(FitControls):
 
     def _keep_partial(self, seen: Progress | None) -> None:
         names = self._keep_pictures()
-        share = "the beginning" if seen is None else f"{seen.fraction:.0%}"
-        kept = f"; the layers {' and '.join(names)} stay" if names else ""
-        text = f"The fit was cancelled at {share}{kept}."
+        share = "the start" if seen is None else f"{seen.fraction:.0%}"
+        kept = f"; kept {' and '.join(names)}" if names else ""
+        text = f"Fit cancelled at {share}{kept}."
         if self._is_resumable:
-            text += " Run goes on from the last checkpoint."
+            text += " Run resumes from the last checkpoint."
         self.panel.say(text)
         show_info(text)
 
     def _keep_pictures(self) -> list[str]:
         return [] if self._previews is None else self._previews.keep()
 
-    def _tell_of_removal(self, event: Any) -> None:
-        known = info(event.value)
-        is_source = known.get("group") == self._capture_group and "capture" in known
-        if is_source and self.panel.worker.is_running:
+    def _on_layer_removed(self, event: Any) -> None:
+        info = layer_info(event.value)
+        if info is None or info.capture is None or info.group != self._capture_group:
+            return
+        if self.panel.worker.is_running:
             self._removed.append(event.value.name)
-            later(self._say_removed)  # of all in one sentence
+            call_later(self._report_removed)  # of all in one sentence
 
-    def _say_removed(self) -> None:
+    def _report_removed(self) -> None:
         names, self._removed = self._removed, []
         if names and self.panel.worker.is_running:
             text = " and ".join(names) + (" was" if len(names) == 1 else " were")
-            show_info(f"{text} removed; the fit goes on with a copy.")
+            show_info(f"{text} removed; the fit continues with a copy.")

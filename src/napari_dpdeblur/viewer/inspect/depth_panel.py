@@ -1,4 +1,4 @@
-"""Panel "3D": the layers of a multiplane image spread along the depth."""
+"""Panel "3D": the layers of a multiplane image spread in depth."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import numpy as np
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QFormLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
 
-from napari_dpdeblur.viewer.inspect.canvas_state import DEPTH_VIEW, Stage, camera_of
-from napari_dpdeblur.viewer.inspect.latest_task import LatestWorker, Superseder
+from napari_dpdeblur.viewer.inspect.canvas_state import DEPTH_VIEW, CanvasState, camera_of
 from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.convert import display_stack, make_layer
-from napari_dpdeblur.viewer.layers.queries import ours
+from napari_dpdeblur.viewer.layers.metadata import LayerInfo
+from napari_dpdeblur.viewer.layers.placement import stacked
+from napari_dpdeblur.viewer.layers.queries import own_layers
+from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
 
 MAX_ATLAS_PX = 4096  # what every graphics driver accepts
 MAX_PLANE_PX = 672
@@ -29,7 +31,7 @@ MARGIN = 0.75  # of the zoom that fits the picture seen from the front
 
 @dataclass(frozen=True)
 class Atlas:
-    """Pictures of all layers in one texture, and where the corners of each lie in it."""
+    """All layers in one texture, with the texture coordinates of their corners."""
 
     texture: np.ndarray  # (h, w, 4) bytes
     corners: np.ndarray  # (L, 4, 2): u, v of top left, top right, bottom right, bottom left
@@ -37,7 +39,7 @@ class Atlas:
 
 @dataclass(frozen=True)
 class _Before:
-    """How the viewer was before it went to 3D."""
+    """State of the viewer before it switched to 3D."""
 
     ndisplay: int
     point: tuple[float, ...]
@@ -48,7 +50,7 @@ class _Before:
     def of(cls, viewer: Any) -> _Before:
         camera, dims = camera_of(viewer), viewer.dims
         pose = {name: getattr(camera, name) for name in POSE}
-        shown = next((layer for layer in reversed(ours(viewer)) if layer.visible), None)
+        shown = next((layer for layer in reversed(own_layers(viewer)) if layer.visible), None)
         return cls(dims.ndisplay, dims.point, pose, shown)
 
     def restore(self, viewer: Any) -> None:
@@ -60,19 +62,19 @@ class _Before:
 
 
 class DepthPanel(QWidget):
-    """Switches the 3D view on and off; everything is as before when it is off."""
+    """Switches the 3D view on, and back to the previous state."""
 
     failed = Signal(str)
     left = Signal()
 
-    def __init__(self, viewer: Any, stage: Stage, parent: QWidget | None = None) -> None:
+    def __init__(self, viewer: Any, canvas: CanvasState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._viewer, self._stage = viewer, stage
+        self._viewer, self._canvas = viewer, canvas
         self._source: MpiSource | None = None
         self._layer: Any | None = None
         self._before: _Before | None = None
         self._looks_from_behind = False
-        self._worker = LatestWorker(self)
+        self._worker = LatestTask(self)
         self._worker.done.connect(self._show)
         self._worker.failed.connect(lambda _, text: self._fail(text))
         self._build()
@@ -82,16 +84,16 @@ class DepthPanel(QWidget):
     def _build(self) -> None:
         self.toggle = QPushButton("Show in &3D", objectName="inspect_3d", checkable=True)
         self.toggle.setToolTip(
-            "Spread the layers along the depth and look at them from the side; drag in the "
-            "canvas to turn. Press again to come back."
+            "Spread the layers in depth and view them from the side; drag in the canvas to "
+            "rotate. Click again to return."
         )
         self.toggle.toggled.connect(self._set_shown)
         self.spread = QSlider(Qt.Orientation.Horizontal, objectName="inspect_spread")
         self.spread.setRange(5, 200)
         self.spread.setValue(DEFAULT_SPREAD)
-        self.spread.setToolTip("Depth from the farthest to the nearest layer.")
+        self.spread.setToolTip("Distance between the farthest and the nearest layer.")
         self.spread.valueChanged.connect(self._place)
-        text = QLabel("Nearer layers are closer to you. Drag to turn, wheel to zoom.")
+        text = QLabel("Drag to rotate, scroll to zoom.")
         text.setWordWrap(True)
         form = QFormLayout()
         form.addRow("Spread", self.spread)
@@ -102,14 +104,14 @@ class DepthPanel(QWidget):
         layout.addStretch()
 
     def set_source(self, source: MpiSource | None) -> None:
-        """Take another multiplane image, or none; leaves 3D."""
+        """Use another multiplane image or none; leaves 3D."""
         if source is not self._source:
             self.toggle.setChecked(False)
         self._source = source
         self.setEnabled(source is not None)
 
     def stop(self) -> None:
-        """Leave 3D, end the thread, listen no more."""
+        """Leave 3D, stop the thread and disconnect from the viewer."""
         self.toggle.setChecked(False)
         self._worker.stop()
         camera_of(self._viewer).events.angles.disconnect(self._sort)
@@ -121,7 +123,7 @@ class DepthPanel(QWidget):
         elif self._source is not None:
             source = self._source
 
-            def work(_: Superseder) -> Atlas:
+            def work(_: IsSuperseded) -> Atlas:
                 return make_atlas(source)
 
             self._worker.submit(work, source)
@@ -130,15 +132,14 @@ class DepthPanel(QWidget):
         if source is not self._source or not self.toggle.isChecked():
             return
         self._before = _Before.of(self._viewer)
-        vertices, faces = self._mesh()
-        placed = source.placed(spacing=1.0)
+        vertices, faces = self._mesh(source)
+        info = LayerInfo(DEPTH_VIEW, source.group)
         look = {"shading": "none", "blending": "translucent_no_depth"}
         texture = {"texture": atlas.texture, "texcoords": atlas.corners.reshape(-1, 2)}
-        data = make_layer(
-            (vertices, faces), source.group, DEPTH_VIEW, placed, None, "surface", **look, **texture
-        )
+        placed = stacked(source.placed())
+        data = make_layer((vertices, faces), info, placed, "surface", **look, **texture)
         (self._layer,) = put_layers(self._viewer, [data])
-        self._stage.show(self._layer)
+        self._canvas.show(self._layer)
         self._turn()
 
     def _turn(self) -> None:
@@ -162,15 +163,14 @@ class DepthPanel(QWidget):
             before.restore(self._viewer)
             if self._source is not None:
                 shown = before.shown if before.shown in self._viewer.layers else self._source.layer
-                self._stage.show(shown)
+                self._canvas.show(shown)
             self.left.emit()
 
-    def _mesh(self) -> tuple[np.ndarray, np.ndarray]:
+    def _mesh(self, source: MpiSource) -> tuple[np.ndarray, np.ndarray]:
         """Corners of all planes, the nearest towards the viewer, and faces in drawing order."""
-        source = self._source
         height, width = source.shape
         depth = self.spread.value() / 100 * width
-        scales = np.asarray(source.stack.defocus_scales, float)
+        scales = np.asarray(source.stack.defocus_scales, np.float64)
         span = max(float(np.ptp(scales)), 1e-9)
         z = (scales.max() - scales) / span * depth * self._toward_viewer()
         corners = np.array([(0, 0), (0, width), (height, width), (height, 0)], float) - 0.5
@@ -183,17 +183,17 @@ class DepthPanel(QWidget):
         return vertices.reshape(-1, 3), faces.reshape(-1, 3)
 
     def _toward_viewer(self) -> float:
-        """Sign of the depth axis towards somebody who looks at the front."""
+        """Sign of the depth axis towards the camera in front."""
         orientation = getattr(camera_of(self._viewer), "orientation", None)
         towards = orientation is not None and str(orientation[0]).lower().endswith("towards")
         return 1.0 if towards else -1.0
 
     def _place(self, _: int = 0) -> None:
-        if self._layer is not None:
-            self._layer.data = self._mesh()
+        if self._layer is not None and self._source is not None:
+            self._layer.data = self._mesh(self._source)
 
     def _sort(self, _: Any = None) -> None:
-        """Draw the farthest first from either side, as transparency needs it."""
+        """Draw the farthest layer first from either side, as transparency requires."""
         if self._layer is None or self._viewer.dims.ndisplay != 3:
             return
         direction = camera_of(self._viewer).view_direction[-3]

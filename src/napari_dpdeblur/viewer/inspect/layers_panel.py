@@ -1,4 +1,4 @@
-"""Panel "Layers": browse a multiplane image layer by layer, and what to see of it."""
+"""Panel "Layers": browse a multiplane image layer by layer."""
 
 from __future__ import annotations
 
@@ -18,59 +18,61 @@ from qtpy.QtWidgets import (
 
 from napari_dpdeblur.optics.mpi import transmittance
 from napari_dpdeblur.results.export import display_values
-from napari_dpdeblur.viewer.inspect.canvas_state import LAYER_VIEW, Stage
-from napari_dpdeblur.viewer.inspect.latest_task import LatestWorker, Superseder
+from napari_dpdeblur.viewer.inspect.canvas_state import LAYER_VIEW, CanvasState
 from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.layers.convert import GAMMA, LayerData, make_layer
+from napari_dpdeblur.viewer.layers.convert import GAMMA, make_layer
+from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo
+from napari_dpdeblur.viewer.layers.placement import stacked
 from napari_dpdeblur.viewer.layers.queries import layer_of
 from napari_dpdeblur.viewer.shared.controls import choice
+from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
 
-TRANSPARENT = "Layer, transparent"
+TRANSPARENT = "Layer (RGBA)"
 COLOR, ALPHA = "Colour", "Alpha"
 TRANSMITTANCE, PREMULTIPLIED = "Transmittance", "Colour x alpha"
 CHANNELS = {
-    TRANSPARENT: "The layer as it is, transparent where it is empty.",
-    COLOR: "The colours of the layer, also where it is transparent or covered.",
-    ALPHA: "How opaque the layer is: 0 black, 1 white.",
-    TRANSMITTANCE: "How much of the layer reaches the camera past all nearer ones; "
-    "over all layers this sums to 1.",
-    PREMULTIPLIED: "Colour times alpha: the light that the layer itself gives.",
+    TRANSPARENT: "The layer itself, transparent where it is empty.",
+    COLOR: "Colour of the layer, also where it is transparent or occluded.",
+    ALPHA: "Opacity of the layer: 0 is black, 1 is white.",
+    TRANSMITTANCE: "Fraction of the layer that reaches the camera past all nearer layers; "
+    "sums to 1 over all layers.",
+    PREMULTIPLIED: "Colour times alpha: the light from the layer itself.",
 }
 
 
 class LayersPanel(QWidget):
-    """Chooses the layer and what is shown of it; follows napari's own slider."""
+    """Selects a layer and its displayed channel; follows napari's slider."""
 
     failed = Signal(str)
 
-    def __init__(self, viewer: Any, stage: Stage, parent: QWidget | None = None) -> None:
+    def __init__(self, viewer: Any, canvas: CanvasState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._viewer, self._stage = viewer, stage
+        self._viewer, self._canvas = viewer, canvas
         self._source: MpiSource | None = None
-        self._worker = LatestWorker(self)
+        self._worker = LatestTask(self)
         self._worker.done.connect(self._show_view)
         self._worker.failed.connect(lambda _, text: self.failed.emit(text))
         self._build()
         viewer.dims.events.current_step.connect(self._follow_dims)
 
     def _build(self) -> None:
-        self.channel = choice("inspect_channel", "What to see of each layer.")
+        self.channel = choice("inspect_channel", "What to show of each layer.")
         for number, (name, tip) in enumerate(CHANNELS.items()):
             self.channel.addItem(name)
             self.channel.setItemData(number, tip, Qt.ItemDataRole.ToolTipRole)
         self.channel.currentTextChanged.connect(self.activate)
         self.slider = QSlider(Qt.Orientation.Horizontal, objectName="inspect_layer")
-        self.slider.setToolTip("Layer, from the back (left) to the front (right).")
+        self.slider.setToolTip("Layer, from back (left) to front (right).")
         self.slider.valueChanged.connect(self._move_dims)
         self.back = QPushButton("&Back", objectName="inspect_back")
-        self.back.setToolTip("One layer towards the back (comma on the canvas).")
+        self.back.setToolTip("Previous layer, towards the back (comma on the canvas).")
         self.back.clicked.connect(lambda: self.step(-1))
         self.front = QPushButton("&Front", objectName="inspect_front")
-        self.front.setToolTip("One layer towards the front (full stop on the canvas).")
+        self.front.setToolTip("Next layer, towards the front (full stop on the canvas).")
         self.front.clicked.connect(lambda: self.step(1))
         self.text = QLabel(objectName="inspect_layer_text", wordWrap=True)
-        self.text.setToolTip("Number, defocus scale and share of the picture of this layer.")
+        self.text.setToolTip("Number, defocus scale and contribution of this layer.")
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -100,27 +102,27 @@ class LayersPanel(QWidget):
         self._follow_dims()
 
     def activate(self) -> None:
-        """Show what is chosen."""
+        """Show the chosen channel."""
         if self._source is None:
             return
         channel, source = self.channel.currentText(), self._source
         if channel == TRANSPARENT:
             self._worker.drop()
-            self._stage.show(source.layer)
+            self._canvas.show(source.layer)
             self._move_dims(self.slider.value())
             return
 
-        def work(_: Superseder) -> LayerData:
+        def work(_: IsSuperseded) -> LayerData:
             return channel_layer(source, channel)
 
         self._worker.submit(work, source)
 
     def step(self, steps: int) -> None:
-        """Go some layers to the front, or to the back when negative."""
+        """Move by some layers to the front, or to the back if negative."""
         self.slider.setValue(self.slider.value() + steps)
 
     def stop(self) -> None:
-        """End the thread and listen no more."""
+        """Stop the thread and disconnect from the viewer."""
         self._worker.stop()
         self._viewer.dims.events.current_step.disconnect(self._follow_dims)
 
@@ -131,11 +133,11 @@ class LayersPanel(QWidget):
         if old is not None:  # contrast and gamma of another channel do not fit
             self._viewer.layers.remove(old)
         (layer,) = put_layers(self._viewer, [data])
-        self._stage.show(layer)
+        self._canvas.show(layer)
         self._move_dims(self.slider.value())
 
     def _axis(self) -> int:
-        return self._viewer.dims.ndim - 3
+        return int(self._viewer.dims.ndim) - 3
 
     def _move_dims(self, number: int) -> None:
         if self._source is not None and self._axis() >= 0:
@@ -157,27 +159,27 @@ class LayersPanel(QWidget):
             return
         scale = float(source.stack.defocus_scales[number])
         distance = source.distance_text(scale)
-        place = {0: ", the farthest", source.layers - 1: ", the nearest"}.get(number, "")
+        place = {0: " (farthest)", source.layers - 1: " (nearest)"}.get(number, "")
         self.text.setText(
             f"Layer {number + 1} of {source.layers}{place}\n"
             f"Defocus scale {scale:.3f}{f' ({distance})' if distance else ''}\n"
-            f"Makes up {100 * self._shares[number]:.1f} % of the picture"
+            f"Contributes {100 * self._shares[number]:.1f} % of the image"
         )
 
 
 def channel_layer(source: MpiSource, channel: str) -> LayerData:
-    """One channel of all layers as a stack that napari's slider walks through."""
+    """One channel of all layers as a stack for napari's slider."""
     stack = source.stack
     name = f"{source.layer.name} {channel.lower()}"
     if channel in (ALPHA, TRANSMITTANCE):
         values = stack.alpha if channel == ALPHA else transmittance(stack.alpha)
-        data, look = values[:, 0], {"contrast_limits": (0.0, 1.0)}
+        data = values[:, 0]
+        look: dict[str, Any] = {"contrast_limits": (0.0, 1.0)}
     else:
         color = stack.color if channel == COLOR else stack.color * stack.alpha
         data, look = _shown_colors(color, source.white)
-    layer = make_layer(
-        data, source.group, LAYER_VIEW, source.placed(spacing=1.0), {"channel": channel}, **look
-    )
+    info = LayerInfo(LAYER_VIEW, source.group, channel=channel)
+    layer = make_layer(data, info, stacked(source.placed()), **look)
     layer[1]["name"] = name
     return layer
 

@@ -1,4 +1,4 @@
-"""Panel "Refocus": move the plane in focus, open the aperture, look from the left or the right."""
+"""Panel "Refocus": focus, aperture and view."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_dpdeblur.array_types import Picture
 from napari_dpdeblur.results.refocus.aperture import DEFAULT_RADIUS_PX
 from napari_dpdeblur.results.refocus.renderer import LEFT, RIGHT, Shot
-from napari_dpdeblur.viewer.inspect.canvas_state import REFOCUSED, Stage
+from napari_dpdeblur.viewer.inspect.canvas_state import REFOCUSED, CanvasState
 from napari_dpdeblur.viewer.inspect.refocus_view import (
     Lens,
+    RefocusedImage,
     RefocusView,
     default_radius_px,
     focus_range,
 )
 from napari_dpdeblur.viewer.inspect.slider import ValueSlider
 from napari_dpdeblur.viewer.inspect.source import MpiSource
-from napari_dpdeblur.viewer.layers.convert import info
+from napari_dpdeblur.viewer.layers.metadata import kind_of
 from napari_dpdeblur.viewer.layers.queries import layer_of
 from napari_dpdeblur.viewer.shared.controls import choice
 
 CALIBRATED, ROUND = "Calibrated kernels", "Round aperture"
-VIEWS = {"Both (photograph)": (LEFT, RIGHT), "Left": (LEFT,), "Right": (RIGHT,)}
+VIEWS = {"Both views": (LEFT, RIGHT), "Left view": (LEFT,), "Right view": (RIGHT,)}
 MAX_APERTURE = 3.0
 NO_CALIBRATION = (
-    "The calibration of this result is not open, so a round aperture is used; open the "
-    "calibration file to refocus with the kernels of the lens."
+    "The calibration of this result is not open; a round aperture is used instead. Open the "
+    "calibration file to refocus with the measured kernels."
 )
 
 
@@ -45,9 +45,9 @@ class RefocusPanel(QWidget):
 
     failed = Signal(str)
 
-    def __init__(self, viewer: Any, stage: Stage, parent: QWidget | None = None) -> None:
+    def __init__(self, viewer: Any, canvas: CanvasState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._viewer, self._stage = viewer, stage
+        self._viewer, self._canvas = viewer, canvas
         self._source: MpiSource | None = None
         self._is_active = False
         self.view = RefocusView(viewer, self)
@@ -58,18 +58,18 @@ class RefocusPanel(QWidget):
 
     @property
     def shot(self) -> Shot:
-        """What the controls ask for."""
+        """The shot that the controls describe."""
         views = VIEWS[self.side.currentText()]
         return Shot(self.focus.value(), self.aperture.value(), views)
 
     @property
     def lens(self) -> Lens:
-        """The lens that the controls ask for."""
+        """The lens that the controls describe."""
         return Lens(self.lens_kind.currentText() == CALIBRATED, self.radius.value())
 
     @property
     def clicks_focus(self) -> bool:
-        """Whether a click in the canvas chooses the plane in focus."""
+        """Whether a click in the canvas sets the focus."""
         return self._is_active and self.by_click.isChecked()
 
     def set_source(self, source: MpiSource | None) -> None:
@@ -100,17 +100,17 @@ class RefocusPanel(QWidget):
         self.note.setVisible(not is_calibrated)
 
     def activate(self) -> None:
-        """Show the refocused picture."""
+        """Show the refocused image."""
         self._is_active = True
         self._request()
 
     def deactivate(self) -> None:
-        """Another panel has the canvas."""
+        """Leave the canvas to another panel."""
         self._is_active = False
         self.view.cancel()
 
     def stop(self) -> None:
-        """End the thread and listen no more."""
+        """Stop the thread and disconnect from the viewer."""
         self.view.stop()
         self._viewer.layers.events.removed.disconnect(self._on_removed)
 
@@ -129,17 +129,17 @@ class RefocusPanel(QWidget):
         self.radius.setRange(0.5, 60.0)
         self.radius.setValue(DEFAULT_RADIUS_PX)
         self.radius.setKeyboardTracking(False)
-        self.radius.setToolTip("Radius of the round aperture's blur disc at defocus scale 1.")
+        self.radius.setToolTip("Radius of the blur disc of the round aperture at defocus scale 1.")
         self.radius.valueChanged.connect(self._request)
         self.focus = ValueSlider(
             "inspect_focus",
-            "Which defocus scale is in focus. 0 is the focus of the capture; larger is farther. "
-            "Things nearer than the focus have left and right swapped.",
+            "Defocus scale in focus: 0 is the focus of the capture, larger is farther. Objects "
+            "nearer than the focus have left and right swapped.",
         )
         self.focus.valueChanged.connect(self._request)
         self.aperture = ValueSlider(
             "inspect_aperture",
-            "Opening of the aperture. 1 is the lens of the capture, 0 makes everything sharp.",
+            "Size of the aperture: 1 is the lens of the capture, 0 is all in focus.",
         )
         self.aperture.setRange(0.0, MAX_APERTURE)
         self.aperture.setValue(1.0)
@@ -154,19 +154,19 @@ class RefocusPanel(QWidget):
         self.side.addItems(list(VIEWS))
         self.side.currentTextChanged.connect(self._request)
         self.rock = QPushButton("Roc&k", objectName="inspect_rock", checkable=True)
-        self.rock.setToolTip("Swing between the left and the right view, to see the parallax.")
+        self.rock.setToolTip("Alternate between the left and right views to see the parallax.")
         self.rock.toggled.connect(self._request)
         self.by_click = QPushButton("Focus by c&lick", objectName="inspect_click", checkable=True)
-        self.by_click.setToolTip("While pressed, a click in the canvas brings that place to focus.")
+        self.by_click.setToolTip("While pressed, click in the canvas to focus there.")
         self.captured = QPushButton("As &captured", objectName="inspect_as_captured")
-        self.captured.setToolTip("Focus and aperture of the capture.")
+        self.captured.setToolTip("Restore the focus and aperture of the capture.")
         self.captured.clicked.connect(lambda: self._set(0.0, 1.0))
         self.sharp = QPushButton("&All in focus", objectName="inspect_all_in_focus")
-        self.sharp.setToolTip("Close the aperture: everything is sharp.")
+        self.sharp.setToolTip("Close the aperture to bring everything into focus.")
         self.sharp.clicked.connect(lambda: self._set(self.focus.value(), 0.0))
         self.note = QLabel(NO_CALIBRATION, objectName="inspect_lens_note", wordWrap=True)
         self.status = QLabel(objectName="inspect_status", wordWrap=True)
-        self.status.setToolTip("Size of the picture that is shown, and how long it took.")
+        self.status.setToolTip("Size of the image, and rendering time.")
 
     def _lay_out(self) -> None:
         form = QFormLayout()
@@ -207,10 +207,11 @@ class RefocusPanel(QWidget):
         else:
             self.view.request(shot)
 
-    def _on_shown(self, picture: Picture) -> None:
-        layer = layer_of(self._viewer, self._source.group, REFOCUSED)
+    def _on_shown(self, picture: RefocusedImage) -> None:
+        group = "" if self._source is None else self._source.group
+        layer = layer_of(self._viewer, group, REFOCUSED)
         if self._is_active and layer is not None:
-            self._stage.show(layer)
+            self._canvas.show(layer)
         for slider in (self.focus, self.aperture):
             slider.draw()
         self.status.setText(_described(picture))
@@ -220,15 +221,15 @@ class RefocusPanel(QWidget):
         self.failed.emit(text)
 
     def _on_removed(self, event: Any) -> None:
-        if self._source is not None and info(event.value).get("kind") == REFOCUSED:
+        if self._source is not None and kind_of(event.value) == REFOCUSED:
             self.view.cancel()
             self.rock.blockSignals(True)
             self.rock.setChecked(False)
             self.rock.blockSignals(False)
 
 
-def _described(picture: Picture) -> str:
-    """Size and time; of previews always the same text, because to draw another one takes time."""
+def _described(picture: RefocusedImage) -> str:
+    """Size and time; constant text for previews, because redrawing it takes time."""
     height, width = picture.rendered_px
     size = f"{height} x {width} px"
-    return f"full size, {size}, {picture.seconds:.2f} s" if picture.is_full else f"preview, {size}"
+    return f"Full size, {size}, {picture.seconds:.2f} s" if picture.is_full else f"Preview, {size}"

@@ -1,4 +1,4 @@
-"""The live refocused picture: rendered in a thread, small while a slider moves, then in full."""
+"""Live refocusing in a thread: small previews while a slider moves, then full size."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from napari_dpdeblur.results.refocus.aperture import (
     round_aperture,
 )
 from napari_dpdeblur.results.refocus.renderer import Refocuser, Shot, preview_reduction
-from napari_dpdeblur.viewer.fit.preview_size import PreviewPace
 from napari_dpdeblur.viewer.inspect.canvas_state import REFOCUSED
-from napari_dpdeblur.viewer.inspect.latest_task import LatestWorker, Superseder
+from napari_dpdeblur.viewer.inspect.preview_size import PreviewSizer
 from napari_dpdeblur.viewer.inspect.source import MpiSource
-from napari_dpdeblur.viewer.layers.add import list_unaware, put_layers, renew
-from napari_dpdeblur.viewer.layers.convert import KEY, LayerData, picture_layer
+from napari_dpdeblur.viewer.layers.add import block_layer_list, put_layers, renew
+from napari_dpdeblur.viewer.layers.convert import image_layer
+from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo, layer_info
+from napari_dpdeblur.viewer.layers.placement import reduced
 from napari_dpdeblur.viewer.layers.queries import layer_of
-from napari_dpdeblur.viewer.shared.timers import when_drawn
+from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
+from napari_dpdeblur.viewer.shared.timers import call_after_draw
 
 SWING_MS = 180
 REST_MS = 250  # without a change for so long, the picture is rendered in full
@@ -47,8 +49,8 @@ class Lens:
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
-    """A rendered shot, (C, h, w) linear, with sides smaller by ``reduction``."""
+class RefocusedImage:
+    """A rendered shot, linear (C, h, w), reduced by a factor of ``reduction``."""
 
     shot: Shot
     image: np.ndarray
@@ -62,8 +64,8 @@ class Picture:
         return self.image.shape[-2], self.image.shape[-1]
 
 
-class Engines:
-    """Renderers of one source and one lens, made when needed; used by one thread at a time."""
+class RefocusRenderers:
+    """Renderers of one source and one lens, created on demand; not thread-safe."""
 
     def __init__(self, source: MpiSource, lens: Lens) -> None:
         self.source, self.lens = source, lens
@@ -72,18 +74,19 @@ class Engines:
         self._quick: dict[int, Refocuser] = {}
 
     def exact(self) -> Refocuser:
-        """The renderer for pictures in full."""
+        """The renderer for full size."""
         if self._exact is None:
             self._exact = self._make(1, is_quick=False)
         return self._exact
 
     def quick(self, reduction: int) -> Refocuser:
-        """The renderer for previews with sides smaller by this factor."""
+        """The renderer for previews reduced by this factor."""
         if reduction not in self._quick:
             larger = self._quick.get(reduction // SMALLER)
-            is_half = larger is not None and reduction % SMALLER == 0
-            made = larger.smaller(SMALLER) if is_half else self._make(reduction, is_quick=True)
-            self._quick[reduction] = made
+            if larger is None or reduction % SMALLER:
+                self._quick[reduction] = self._make(reduction, is_quick=True)
+            else:
+                self._quick[reduction] = larger.smaller(SMALLER)
         return self._quick[reduction]
 
     def _make(self, reduction: int, is_quick: bool) -> Refocuser:
@@ -99,17 +102,19 @@ class Engines:
             is_quick=is_quick,
         )
 
-    def picture(self, shot: Shot, reduction: int | None, superseded: Superseder) -> Picture:
-        """Render a shot, in full without a reduction."""
-        engine = self.exact() if reduction is None else self.quick(reduction)
+    def picture(
+        self, shot: Shot, reduction: int | None, superseded: IsSuperseded
+    ) -> RefocusedImage:
+        """Render a shot; at full size without a reduction."""
+        renderer = self.exact() if reduction is None else self.quick(reduction)
         start = time.perf_counter()
-        image = engine.render(shot, superseded)
+        image = renderer.render(shot, superseded)
         seconds = time.perf_counter() - start
-        return Picture(shot, image, reduction or 1, seconds, is_full=reduction is None)
+        return RefocusedImage(shot, image, reduction or 1, seconds, is_full=reduction is None)
 
 
 class RefocusView(QObject):
-    """Keeps the layer "refocused" of a viewer up to date with what is asked for."""
+    """Keeps the layer "refocused" up to date with the requested shot."""
 
     shown = Signal(object)
     failed = Signal(str)
@@ -117,7 +122,7 @@ class RefocusView(QObject):
     def __init__(self, viewer: Any, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._viewer = viewer
-        self._worker = LatestWorker(self)
+        self._worker = LatestTask(self)
         self._worker.done.connect(self._show)
         self._worker.failed.connect(lambda _, text: self.failed.emit(text))
         self._rest = QTimer(self)
@@ -127,43 +132,43 @@ class RefocusView(QObject):
         self._swing = QTimer(self)
         self._swing.setInterval(SWING_MS)
         self._swing.timeout.connect(self._swing_on)
-        self._pace = PreviewPace()
+        self._pace = PreviewSizer()
         self._shown_source: MpiSource | None = None
         self._shots: tuple[Shot, ...] = ()
         self._frames: list[LayerData] = []
         self._step = 0
-        self.engines: Engines | None = None
-        self.picture: Picture | None = None
+        self.renderers: RefocusRenderers | None = None
+        self.picture: RefocusedImage | None = None
 
     @property
     def is_busy(self) -> bool:
-        """Whether a newer picture is on its way."""
+        """Whether a newer image is being rendered."""
         return self._worker.is_busy or self._rest.isActive()
 
     def set_scene(self, source: MpiSource | None, lens: Lens) -> None:
-        """Take another multiplane image or lens; the picture comes with the next request."""
-        now = self.engines
+        """Use another multiplane image or lens from the next request on."""
+        now = self.renderers
         if source is None:
             self.cancel()
-            self.engines, self.picture, self._frames = None, None, []
+            self.renderers, self.picture, self._frames = None, None, []
             self._shown_source = None
         elif now is None or now.source is not source or now.lens != lens:
             self.cancel()
-            self.engines = Engines(source, lens)
+            self.renderers = RefocusRenderers(source, lens)
 
     def request(self, *shots: Shot) -> None:
-        """Show a preview of a shot soon, and the full picture when no other is asked for.
+        """Show a preview of a shot, then the full size if no other request follows.
 
-        Several shots are shown in turn, to and fro.
+        Several shots are shown in turn, back and forth.
         """
-        if self.engines is None:
+        if self.renderers is None:
             return
         self._shots = shots
-        self._submit(self._preview_reduction(), gives_way=False)
+        self._submit(self.renderers, self._preview_reduction(self.renderers), gives_way=False)
         self._rest.start()
 
     def cancel(self) -> None:
-        """Forget everything that was asked for; the picture stays as it is."""
+        """Drop all requests; the displayed image is kept."""
         self._rest.stop()
         self._swing.stop()
         self._worker.drop()
@@ -173,63 +178,65 @@ class RefocusView(QObject):
         self._rest.stop()
         self._worker.stop()
 
-    def _preview_reduction(self) -> int:
-        usual = preview_reduction(self.engines.source.shape)
+    def _preview_reduction(self, renderers: RefocusRenderers) -> int:
+        usual = preview_reduction(renderers.source.shape)
         return SMALLER * usual if self._pace.wants_small else usual
 
     def _render_full(self) -> None:
         if self._worker.is_busy:  # the last preview is still to come
             self._rest.start()
-        elif self.engines is not None:
-            self._submit(None, gives_way=True)
+        elif self.renderers is not None:
+            self._submit(self.renderers, None, gives_way=True)
 
-    def _submit(self, reduction: int | None, gives_way: bool) -> None:
-        engines, shots = self.engines, self._shots
+    def _submit(self, renderers: RefocusRenderers, reduction: int | None, gives_way: bool) -> None:
+        shots = self._shots
 
-        def work(superseded: Superseder) -> list[tuple[Picture, LayerData]]:
-            pictures = [engines.picture(shot, reduction, superseded) for shot in shots]
-            return [(picture, refocused_layer(engines.source, picture)) for picture in pictures]
+        def work(superseded: IsSuperseded) -> list[tuple[RefocusedImage, LayerData]]:
+            pictures = [renderers.picture(shot, reduction, superseded) for shot in shots]
+            return [(picture, refocused_layer(renderers.source, picture)) for picture in pictures]
 
-        self._worker.submit(work, engines, gives_way)
+        self._worker.submit(work, renderers, gives_way)
 
-    def _show(self, engines: Engines, results: list[tuple[Picture, LayerData]]) -> None:
-        if engines is not self.engines or engines.source.layer not in self._viewer.layers:
+    def _show(
+        self, renderers: RefocusRenderers, results: list[tuple[RefocusedImage, LayerData]]
+    ) -> None:
+        if renderers is not self.renderers or renderers.source.layer not in self._viewer.layers:
             return
         self.picture = results[0][0]
         self._frames = [data for _, data in results]
         self._step = self._step if len(results) > 1 else 0
-        self._show_frame(self._frames[min(self._step, len(self._frames) - 1)])
+        self._show_frame(renderers.source, self._frames[min(self._step, len(self._frames) - 1)])
         if len(results) > 1 and not self._swing.isActive():
             self._swing.start()
         elif len(results) == 1:
             self._swing.stop()
         self.shown.emit(self.picture)
-        when_drawn(lambda _: self._adapt(results[-1][0]))
+        call_after_draw(lambda _: self._adapt(results[-1][0]))
 
     def _swing_on(self) -> None:
-        """The next frame to and fro: 0, 1, 2, 1, 0, ..."""
+        """The next frame back and forth: 0, 1, 2, 1, 0, ..."""
         period = max(2 * len(self._frames) - 2, 1)
         self._step = (self._step + 1) % period
-        is_there = layer_of(self._viewer, self.engines.source.group, REFOCUSED) is not None
-        if is_there and self._frames:
-            self._show_frame(self._frames[min(self._step, period - self._step)])
+        source = None if self.renderers is None else self.renderers.source
+        if source and self._frames and layer_of(self._viewer, source.group, REFOCUSED) is not None:
+            self._show_frame(source, self._frames[min(self._step, period - self._step)])
         else:
             self._swing.stop()
 
-    def _show_frame(self, data: LayerData) -> None:
-        """Bring new data into the layer, which is made when it is not there."""
-        source = self.engines.source
+    def _show_frame(self, source: MpiSource, data: LayerData) -> None:
+        """Update the layer, or add it if it is missing."""
         layer = layer_of(self._viewer, source.group, REFOCUSED)
         if layer is None or self._shown_source is not source:
             self._shown_source = source
             put_layers(self._viewer, [data])
             return
-        is_last = data[1]["metadata"][KEY]["is_full"] and len(self._frames) == 1
-        with nullcontext() if is_last else list_unaware(self._viewer):
+        info = layer_info(data)
+        is_last = info is not None and info.is_full_size and len(self._frames) == 1
+        with nullcontext() if is_last else block_layer_list(self._viewer):
             renew(layer, data)
 
-    def _adapt(self, picture: Picture) -> None:
-        """Make previews smaller where they follow each other slowly, and large again."""
+    def _adapt(self, picture: RefocusedImage) -> None:
+        """Adapt the size of previews to their frame rate."""
         if not isalive(self):
             return
         if picture.is_full or len(self._frames) > 1:
@@ -238,37 +245,29 @@ class RefocusView(QObject):
             self._pace.note(time.perf_counter(), picture.seconds, self._worker.is_busy)
 
 
-def refocused_layer(source: MpiSource, picture: Picture) -> LayerData:
-    """The picture as a layer that lies over the multiplane image."""
-    known = {"shot": picture.shot, "is_full": picture.is_full}
-    placed = _reduced_placement(source.placed(), picture.reduction)
-    return picture_layer(picture.image, source.group, REFOCUSED, placed, source.white, known)
+def refocused_layer(source: MpiSource, picture: RefocusedImage) -> LayerData:
+    """The image as a layer over the multiplane image."""
+    info = LayerInfo(REFOCUSED, source.group, shot=picture.shot, is_full_size=picture.is_full)
+    placed = reduced(source.placed(), picture.reduction)
+    return image_layer(picture.image, info, placed, source.white)
 
 
 def default_radius_px(source: MpiSource) -> float | None:
-    """The disc that spreads light as the calibrated lens does; None without a calibration."""
+    """Radius of the disc equivalent to the calibrated kernels; None without a calibration."""
     return None if source.calibration is None else equivalent_radius_px(source.calibration)
 
 
 def focus_range(source: MpiSource) -> tuple[float, float]:
-    """Planes in focus worth a visit: from before the captured focus to behind the scene."""
+    """Useful range of the focus: from before the captured focus to behind the scene."""
     farthest = float(np.max(source.stack.defocus_scales))
     return -0.25 * farthest, 1.25 * farthest
 
 
 def _left_side(source: MpiSource) -> int:
-    """On which side of the aperture the left view looks through it: -1 left, 1 right."""
+    """Side of the aperture that the left view uses: -1 left, 1 right."""
     if source.calibration is None:
         return -1
     kernels = source.calibration.kernels
     offset = np.arange(kernels.shape[-1]) - kernels.shape[-1] // 2
     left, right = (kernels.mean(axis=0).sum(axis=1) * offset).sum(axis=-1)
     return -1 if left <= right else 1
-
-
-def _reduced_placement(placed: dict[str, Any], reduction: int) -> dict[str, Any]:
-    """Where a picture lies whose pixels are blocks of the pixels that are placed."""
-    scale = tuple(reduction * side for side in placed["scale"])
-    shift = (reduction - 1) / 2
-    corner = zip(placed["translate"], placed["scale"], strict=True)
-    return {**placed, "scale": scale, "translate": tuple(t + shift * s for t, s in corner)}

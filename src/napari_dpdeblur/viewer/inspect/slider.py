@@ -1,15 +1,27 @@
-"""A slider and a number field for one value; both work with the keyboard."""
+"""A slider with a number field for one value; both work with the keyboard."""
 
 from __future__ import annotations
 
+import math
 import time
 
-from qtpy.QtCore import Qt, QTimer, Signal
+from qtpy.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from qtpy.QtGui import QPaintEvent
-from qtpy.QtWidgets import QDoubleSpinBox, QHBoxLayout, QSlider, QWidget
+from qtpy.QtWidgets import QLineEdit, QSlider, QWidget
+from superqt import QLabeledDoubleSlider
 
-STEPS = 100  # per unit
-SINGLE_STEP, PAGE_STEP = 2, 20  # of a key
+DECIMALS = 2
+SINGLE_STEP, PAGE_STEP = 0.02, 0.2
+KEY_STEPS = {
+    Qt.Key.Key_Left: -SINGLE_STEP,
+    Qt.Key.Key_Down: -SINGLE_STEP,
+    Qt.Key.Key_Right: SINGLE_STEP,
+    Qt.Key.Key_Up: SINGLE_STEP,
+    Qt.Key.Key_PageDown: -PAGE_STEP,
+    Qt.Key.Key_PageUp: PAGE_STEP,
+    Qt.Key.Key_Home: -math.inf,
+    Qt.Key.Key_End: math.inf,
+}
 # Without a graphics card every change draws the whole window anew. It waits this many times as
 # long as the last drawing took, or until the picture comes that the slider moves: to draw both
 # together leaves time to render the next one.
@@ -17,25 +29,25 @@ REST, MAX_REST_S = 5, 0.12
 QUICK_S = 0.006  # no rest is needed after a drawing that was as quick
 
 
-class ValueSlider(QWidget):
-    """``name`` is the object name; the parts are called ``name_slider`` and ``name_box``."""
+class ValueSlider(QLabeledDoubleSlider):
+    """superqt's labelled slider with named parts, redrawn less often where drawing is slow.
 
-    valueChanged = Signal(float)
+    ``name`` is the object name; the parts are called ``name_slider`` and ``name_box``.
+    """
+
     _painted = Signal(float)
 
     def __init__(self, name: str, tip: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName(name)
-        self.slider = QSlider(Qt.Orientation.Horizontal, objectName=f"{name}_slider")
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self.setDecimals(DECIMALS)
+        self.slider, self.box = self.findChild(QSlider), self.findChild(QLineEdit)
         self.slider.setSingleStep(SINGLE_STEP)
         self.slider.setPageStep(PAGE_STEP)
-        self.box = QDoubleSpinBox(objectName=f"{name}_box", decimals=2)
-        self.box.setSingleStep(SINGLE_STEP / STEPS)
-        self.box.setKeyboardTracking(False)
-        self.box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
-        self.box.setFixedWidth(self.box.fontMetrics().horizontalAdvance("-00.00") + 16)
-        for part in (self, self.slider, self.box):
+        self.slider.installEventFilter(self)
+        for part, part_name in ((self, name), (self.slider, "slider"), (self.box, "box")):
+            part.setObjectName(name if part is self else f"{name}_{part_name}")
             part.setToolTip(tip)
+            part.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setFocusProxy(self.slider)
         self._has_news = False  # since it was drawn
         self._resting = QTimer(self)
@@ -43,47 +55,37 @@ class ValueSlider(QWidget):
         self._resting.timeout.connect(self.draw)
         # Queued: before any timer could move the slider again.
         self._painted.connect(self._rest_after, Qt.ConnectionType.QueuedConnection)
-        self.slider.valueChanged.connect(lambda steps: self.box.setValue(steps / STEPS))
-        self.box.valueChanged.connect(self._on_box)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.slider, 1)
-        layout.addWidget(self.box)
-
-    def setRange(self, lowest: float, highest: float) -> None:
-        """Smallest and largest value."""
-        self.box.setRange(lowest, highest)
-        self.slider.setRange(round(lowest * STEPS), round(highest * STEPS))
+        self.valueChanged.connect(self._note_change)
 
     def value(self) -> float:
-        """The value, to two digits."""
-        return self.box.value()
+        """The value, to as many digits as are shown."""
+        return round(float(super().value()), DECIMALS)
 
-    def setValue(self, value: float) -> None:
-        """Change the value; ``valueChanged`` follows when it is another one."""
-        self.box.setValue(value)
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Qt: superqt's slider for floats does not handle keys."""
+        step = KEY_STEPS.get(event.key()) if event.type() == QEvent.Type.KeyPress else None
+        if step is None:
+            return bool(super().eventFilter(watched, event))
+        self.setValue(min(max(self.value() + step, self.minimum()), self.maximum()))
+        return True
 
-    def _on_box(self, value: float) -> None:
-        self.slider.blockSignals(True)
-        self.slider.setValue(round(value * STEPS))
-        self.slider.blockSignals(False)
+    def _note_change(self, _: float) -> None:
         self._has_news = True
-        self.valueChanged.emit(value)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw; while the slider moves, leave what comes next undrawn for a while."""
+        """Qt: draw, then skip redraws for a while if the slider moves."""
         super().paintEvent(event)
         if self._has_news:
             self._has_news = False
             self._painted.emit(time.perf_counter())
 
     def draw(self) -> None:
-        """End a rest, because the window is drawn now anyway."""
+        """Redraw now, because the window is drawn anyway."""
         self._resting.stop()
         self.setUpdatesEnabled(True)
 
     def _rest_after(self, begin_s: float) -> None:
-        """Rest, now that all of the window has been drawn."""
+        """Skip redraws for a while if drawing the window took long."""
         drawing_s = time.perf_counter() - begin_s
         if drawing_s > QUICK_S:
             self.setUpdatesEnabled(False)

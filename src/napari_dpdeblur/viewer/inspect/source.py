@@ -1,4 +1,4 @@
-"""The multiplane images that a viewer holds, with what is needed to look inside."""
+"""The multiplane images in a viewer, with what is needed to inspect them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.optics.mpi import MultiplaneImage, transmittance
 from napari_dpdeblur.results.preview import white_point
-from napari_dpdeblur.viewer.layers.convert import MPI, info, placement
-from napari_dpdeblur.viewer.layers.queries import calibrations, ours
+from napari_dpdeblur.viewer.layers.metadata import MPI, LayerInfo, layer_info
+from napari_dpdeblur.viewer.layers.placement import Placement, placement
+from napari_dpdeblur.viewer.layers.queries import calibrations, described_layers
 
 _hashes: WeakKeyDictionary[Calibration, str] = WeakKeyDictionary()
 SAMPLING = 4  # every fourth pixel is enough to find the white point
@@ -23,6 +24,7 @@ class MpiSource:
     """A multiplane image in a viewer; ``calibration`` is None when none is open."""
 
     layer: Any
+    info: LayerInfo
     stack: MultiplaneImage
     calibration: Calibration | None
     white: float
@@ -30,7 +32,7 @@ class MpiSource:
     @property
     def group(self) -> str:
         """The name of the capture."""
-        return str(info(self.layer)["group"])
+        return self.info.group
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -45,21 +47,12 @@ class MpiSource:
     @property
     def crop(self) -> tuple[int, ...] | None:
         """Where the layers lie in the calibrated field; None when they cover it."""
-        crop = info(self.layer).get("provenance", {}).get("crop")
+        crop = self.info.provenance.get("crop")
         return tuple(int(value) for value in crop) if crop else None
 
-    def placed(self, spacing: float | None = None) -> dict[str, Any]:
-        """Placement of a picture of this source; with ``spacing``, of a stack of its layers."""
-        scale, translate = tuple(self.layer.scale[-2:]), tuple(self.layer.translate[-2:])
-        flat = placement(scale, translate)
-        if spacing is None:
-            return flat
-        return {
-            "scale": (spacing, *flat["scale"]),
-            "translate": (0.0, *flat["translate"]),
-            "units": ("pixel", *flat["units"]),
-            "axis_labels": ("layer", *flat["axis_labels"]),
-        }
+    def placed(self) -> Placement:
+        """The place of an image of this source."""
+        return placement(self.layer.scale[-2:], self.layer.translate[-2:])
 
     def pixel_at(self, position: tuple[float, ...]) -> tuple[int, int] | None:
         """Row and column under a world position; None outside of the picture."""
@@ -71,9 +64,13 @@ class MpiSource:
         return (int(row), int(col)) if 0 <= row < height and 0 <= col < width else None
 
     def weights_at(self, row: int, col: int) -> np.ndarray:
-        """How much each layer contributes to a pixel: transmittances (L,), sum 1."""
+        """Contribution of each layer to a pixel: transmittances (L,), sum 1."""
         weights: np.ndarray = transmittance(self.stack.alpha[:, 0, row, col])
         return weights
+
+    def defocus_at(self, row: int, col: int) -> float:
+        """The defocus scale of a pixel: the mean over the layers, weighted by contribution."""
+        return float((self.weights_at(row, col) * self.stack.defocus_scales).sum())
 
     def distance_text(self, defocus: float) -> str:
         """The distance of a defocus scale, where the calibration knows the lens; else empty."""
@@ -90,23 +87,24 @@ def mpi_layers(viewer: Any) -> dict[str, Any]:
     """Layers of multiplane images by name, in the order of the layer list."""
     return {
         layer.name: layer
-        for layer in ours(viewer)
-        if info(layer)["kind"] == MPI and isinstance(info(layer).get("mpi"), MultiplaneImage)
+        for layer, info in described_layers(viewer)
+        if info.kind == MPI and info.mpi is not None
     }
 
 
 def mpi_source(viewer: Any, layer: Any) -> MpiSource:
     """Everything about one of these layers."""
-    stack = info(layer)["mpi"]
-    return MpiSource(layer, stack, calibration_of(viewer, layer), _white(stack))
+    info = layer_info(layer)
+    if info is None or info.mpi is None:
+        raise ValueError(f"{layer.name} is not a multiplane image")
+    return MpiSource(layer, info, info.mpi, calibration_of(viewer, info), _white(info.mpi))
 
 
-def calibration_of(viewer: Any, layer: Any) -> Calibration | None:
+def calibration_of(viewer: Any, info: LayerInfo) -> Calibration | None:
     """The calibration that a fit was made with: its own, or an open one of the same content."""
-    own = info(layer).get("calibration")
-    if isinstance(own, Calibration):
-        return own
-    wanted = info(layer).get("provenance", {}).get("calibration")
+    if info.calibration is not None:
+        return info.calibration
+    wanted = info.provenance.get("calibration")
     wanted = wanted.get("sha256") if isinstance(wanted, dict) else None
     known = calibrations(viewer).values()
     return next((c for c in known if _content_hash(c) == wanted), None) if wanted else None

@@ -1,4 +1,4 @@
-"""A small plot of how much each layer contributes under the cursor."""
+"""A plot of the contribution of each layer under the cursor."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class WeightsPlot(QWidget):
         super().__init__(parent)
         self.setObjectName("inspect_weights")
         self.setToolTip(
-            "How much each layer contributes to the pixel under the cursor. One high bar is a "
-            "clear depth; several bars are an edge or an uncertain place."
+            "Contribution of each layer to the pixel under the cursor. One high bar: a clear "
+            "depth. Several bars: an edge or an uncertain depth."
         )
         self.setFixedHeight(HEIGHT_PX)
         self._plot = pyqtgraph.PlotWidget(background=None)
         self._plot.setMouseEnabled(x=False, y=False)
         self._plot.setMenuEnabled(False)
         self._plot.hideButtons()
-        self._plot.setYRange(0.0, 1.0, padding=0.02)
+        self._plot.setYRange(0.0, 1.0, padding=0.08)
         self._plot.setLabel("bottom", "defocus scale")
         self._plot.setLabel("left", "weight")
         self._bars = pyqtgraph.BarGraphItem(x=[0.0], height=[0.0], width=0.0, brush=BAR_COLOR)

@@ -1,4 +1,4 @@
-"""InspectWidget: look inside a multiplane image."""
+"""InspectWidget: inspect a multiplane image."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from qtpy.QtWidgets import (
 )
 
 from napari_dpdeblur.results.refocus.renderer import Shot
-from napari_dpdeblur.viewer.inspect.canvas_state import Stage
+from napari_dpdeblur.viewer.inspect.canvas_state import CanvasState
 from napari_dpdeblur.viewer.inspect.depth_panel import DepthPanel
 from napari_dpdeblur.viewer.inspect.export_section import ExportSection
 from napari_dpdeblur.viewer.inspect.layers_panel import LayersPanel
 from napari_dpdeblur.viewer.inspect.refocus_panel import RefocusPanel
-from napari_dpdeblur.viewer.inspect.refocus_view import Engines
+from napari_dpdeblur.viewer.inspect.refocus_view import RefocusRenderers
 from napari_dpdeblur.viewer.inspect.source import (
     MpiSource,
     calibration_of,
@@ -32,17 +32,16 @@ from napari_dpdeblur.viewer.inspect.source import (
     mpi_source,
 )
 from napari_dpdeblur.viewer.inspect.weights_plot import WeightsPlot
-from napari_dpdeblur.viewer.layers.convert import info
-from napari_dpdeblur.viewer.layers.queries import real_viewer
+from napari_dpdeblur.viewer.layers.metadata import layer_info
+from napari_dpdeblur.viewer.layers.queries import unwrapped_viewer
 from napari_dpdeblur.viewer.shared.controls import choice
 from napari_dpdeblur.viewer.shared.dock import DockedWidget
-from napari_dpdeblur.viewer.shared.timers import later
+from napari_dpdeblur.viewer.shared.timers import call_later
 
 NOTHING_OPEN = (
-    "No multiplane image is open. Fit a capture, or open a run folder (File, Open folder), and it "
-    "appears here."
+    "No multiplane image is open. Fit a capture, or open a run folder with File > Open Folder."
 )
-NOTHING_UNDER_CURSOR = "Move the cursor over the picture to read the defocus."
+NOTHING_UNDER_CURSOR = "Move the cursor over the image to read the defocus."
 MIN_WIDTH_PX = 320
 STEP_KEYS = {",": -1, ".": 1}
 
@@ -53,8 +52,8 @@ class InspectWidget(DockedWidget):
     def __init__(self, napari_viewer: Any, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("inspect_widget")
-        self._viewer = real_viewer(napari_viewer)
-        self._stage = Stage(self._viewer)
+        self._viewer = unwrapped_viewer(napari_viewer)
+        self._canvas = CanvasState(self._viewer)
         self._source: MpiSource | None = None
         self._build()
         self._listen()
@@ -66,22 +65,22 @@ class InspectWidget(DockedWidget):
         return self._source
 
     def _build(self) -> None:
-        self.choice = choice("inspect_mpi", "The multiplane image to look into.")
+        self.choice = choice("inspect_mpi", "Multiplane image to inspect.")
         self.choice.currentTextChanged.connect(self._on_choice)
         self.message = QLabel(NOTHING_OPEN, objectName="inspect_message", wordWrap=True)
-        self.layers_panel = LayersPanel(self._viewer, self._stage)
-        self.refocus_panel = RefocusPanel(self._viewer, self._stage)
+        self.layers_panel = LayersPanel(self._viewer, self._canvas)
+        self.refocus_panel = RefocusPanel(self._viewer, self._canvas)
         self.export = ExportSection(self._export_scene, self.refocus_panel)
         self.refocus_panel.layout().addWidget(self.export)
         self.refocus_panel.layout().addStretch()
-        self.depth_panel = DepthPanel(self._viewer, self._stage)
+        self.depth_panel = DepthPanel(self._viewer, self._canvas)
         self.tabs = QTabWidget(objectName="inspect_tabs")
-        self.tabs.setToolTip("What to do with the multiplane image.")
+        self.tabs.setToolTip("Ways to look at the multiplane image.")
         self.tabs.addTab(self.layers_panel, "Layers")
         self.tabs.addTab(self.refocus_panel, "Refocus")
         self.tabs.addTab(self.depth_panel, "3D")
         self.reading = QLabel(NOTHING_UNDER_CURSOR, objectName="inspect_reading", wordWrap=True)
-        self.reading.setToolTip("Defocus scale, place and distance under the cursor.")
+        self.reading.setToolTip("Defocus scale, position and distance under the cursor.")
         self.reading.setMinimumHeight(2 * self.reading.fontMetrics().lineSpacing())
         self.plot = WeightsPlot()
         self._lay_out()
@@ -124,7 +123,7 @@ class InspectWidget(DockedWidget):
         return QSize(MIN_WIDTH_PX, super().sizeHint().height())
 
     def stop_all(self) -> None:
-        """Stop all threads, forget the viewer, and leave it as it was."""
+        """Stop all threads, disconnect from the viewer and restore it."""
         events = self._viewer.layers.events
         for event in (events.inserted, events.removed):
             event.disconnect(self._refresh)
@@ -134,7 +133,7 @@ class InspectWidget(DockedWidget):
             self._viewer.bind_key(key, None)
         for part in (self.depth_panel, self.layers_panel, self.refocus_panel, self.export):
             part.stop()
-        self._stage.restore()
+        self._canvas.restore()
         if self._source is not None:
             self._source.layer.events.data.disconnect(self._on_new_data)
 
@@ -166,8 +165,10 @@ class InspectWidget(DockedWidget):
         now = self._source
         if now is None or layer is not now.layer:
             return True
-        has_new_content = info(layer)["mpi"] is not now.stack
-        return has_new_content or calibration_of(self._viewer, layer) is not now.calibration
+        info = layer_info(layer)
+        if info is None or info.mpi is not now.stack:
+            return True
+        return calibration_of(self._viewer, info) is not now.calibration
 
     def _set_source(self, source: MpiSource | None) -> None:
         before, self._source = self._source, source
@@ -186,7 +187,7 @@ class InspectWidget(DockedWidget):
 
     def _on_new_data(self, _: Any = None) -> None:
         """Another fit writes into the same layer: first the pixels, then what belongs to them."""
-        later(self._on_choice)
+        call_later(self._on_choice)
 
     def _activate_tab(self, _: Any = None) -> None:
         panel = self.tabs.currentWidget()
@@ -197,11 +198,11 @@ class InspectWidget(DockedWidget):
         elif self._source is not None and panel is not self.depth_panel:
             panel.activate()
 
-    def _export_scene(self) -> tuple[Engines, Shot] | None:
-        """What to save, with renderers of its own: the view goes on using the others."""
+    def _export_scene(self) -> tuple[RefocusRenderers, Shot] | None:
+        """What to save, with separate renderers because the view keeps using its own."""
         if self._source is None:
             return None
-        return Engines(self._source, self.refocus_panel.lens), self.refocus_panel.shot
+        return RefocusRenderers(self._source, self.refocus_panel.lens), self.refocus_panel.shot
 
     def _step(self, steps: int, *_: Any) -> None:
         if self._source is not None:
@@ -212,9 +213,8 @@ class InspectWidget(DockedWidget):
 
     def _click(self, viewer: Any, event: Any) -> None:
         pixel = self._pixel_under_cursor() if self.refocus_panel.clicks_focus else None
-        if pixel is not None:
-            weights = self._source.weights_at(*pixel)
-            self.refocus_panel.focus_at(float((weights * self._source.stack.defocus_scales).sum()))
+        if pixel is not None and self._source is not None:
+            self.refocus_panel.focus_at(self._source.defocus_at(*pixel))
 
     def _pixel_under_cursor(self) -> tuple[int, int] | None:
         if self._source is None or self._viewer.dims.ndisplay == 3:
@@ -222,13 +222,12 @@ class InspectWidget(DockedWidget):
         return self._source.pixel_at(self._viewer.cursor.position)
 
     def _show_reading(self, pixel: tuple[int, int] | None) -> None:
-        if pixel is None:
+        source = self._source
+        if pixel is None or source is None:
             self.reading.setText(NOTHING_UNDER_CURSOR)
             self.plot.clear()
             return
-        source = self._source
-        weights = source.weights_at(*pixel)
-        defocus = float((weights * source.stack.defocus_scales).sum())
+        weights, defocus = source.weights_at(*pixel), source.defocus_at(*pixel)
         distance = source.distance_text(defocus)
         self.reading.setText(
             f"Defocus {defocus:.3f}{f', distance {distance}' if distance else ''}\n"
@@ -238,7 +237,7 @@ class InspectWidget(DockedWidget):
 
 
 def _weak(owner: Any, method: str, *values: Any) -> Callable[..., None]:
-    """A callback that does not keep its owner alive and is silent when it is gone."""
+    """A callback that holds its owner weakly and does nothing when it is gone."""
     target = ref(owner)
 
     def call(*arguments: Any) -> None:

@@ -1,4 +1,4 @@
-"""Put layers into a viewer, and the colour bar that belongs to a defocus map."""
+"""Add layers to a viewer, with colour bars for defocus maps."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from weakref import WeakSet
 import numpy as np
 from napari.layers import Layer
 
-from napari_dpdeblur.viewer.layers.convert import KEY, LayerData, hidden, info
-from napari_dpdeblur.viewer.layers.queries import layer_of, ours, real_viewer
+from napari_dpdeblur.viewer.layers.convert import hidden
+from napari_dpdeblur.viewer.layers.metadata import LayerData, layer_info
+from napari_dpdeblur.viewer.layers.queries import (
+    described_layers,
+    layer_of,
+    own_layers,
+    unwrapped_viewer,
+)
 
 BAR_TEXT = "defocus ({unit})"
 _PLACE, _LOOK = ("scale", "translate", "metadata"), ("contrast_limits", "gamma")
@@ -20,16 +26,16 @@ _with_bar: WeakSet[Layer] = WeakSet()  # whoever switches the bar off does not g
 
 
 def put_layers(viewer: Any, layers: Iterable[LayerData]) -> list[Layer]:
-    """Add layers; one of the same group and kind gets the new data instead."""
-    viewer = real_viewer(viewer)
+    """Add layers, or update those of the same group and kind."""
+    viewer = unwrapped_viewer(viewer)
     watch(viewer)
-    return [_put(viewer, *layer) for layer in layers]
+    return [_put(viewer, layer) for layer in layers]
 
 
 def put_steps(viewer: Any, layers: Iterable[LayerData]) -> list[Callable[[], object]]:
-    """The same as put_layers in steps that are as short as possible; new layers are not selected.
+    """put_layers as short tasks; new layers are not selected.
 
-    A new layer comes hidden and is shown in a step of its own.
+    A new layer is added hidden and shown in a separate task.
     """
     return [step for layer in layers for step in _steps_of(viewer, layer)]
 
@@ -38,7 +44,7 @@ def _steps_of(viewer: Any, layer: LayerData) -> list[Callable[[], object]]:
     made: list[Layer] = []
 
     def add() -> None:
-        before = list(real_viewer(viewer).layers)
+        before = list(unwrapped_viewer(viewer).layers)
         put = put_unselected(viewer, hidden(layer))
         if not any(put is other for other in before):
             made.append(put)
@@ -51,17 +57,17 @@ def _steps_of(viewer: Any, layer: LayerData) -> list[Callable[[], object]]:
 
 
 def put_unselected(viewer: Any, layer: LayerData) -> Layer:
-    """Add one layer as put_layers does, without showing its controls."""
-    with selection_kept(real_viewer(viewer).layers):
+    """Add or update one layer without selecting it."""
+    with keep_selection(unwrapped_viewer(viewer).layers):
         return put_layers(viewer, [layer])[0]
 
 
 @contextmanager
-def selection_kept(layers: Any) -> Iterator[None]:
-    """Leave the selection as it is while layers are added.
+def keep_selection(layers: Any) -> Iterator[None]:
+    """Keep the selection while layers are added.
 
-    napari selects each new layer and shows its controls, which holds up the window nearly as long
-    as the layer itself. A napari without this switch goes on doing so.
+    napari selects each new layer and shows its controls, which blocks the window nearly as long
+    as the layer itself. Versions of napari without this switch still do so.
     """
     is_known = isinstance(getattr(layers, "_activate_on_insert", None), bool)
     before = is_known and layers._activate_on_insert
@@ -74,79 +80,81 @@ def selection_kept(layers: Any) -> Iterator[None]:
             layers._activate_on_insert = before
 
 
-def list_unaware(viewer: Any) -> AbstractContextManager[Any]:
-    """Change layers without telling the list of layers, which takes as long to draw as the canvas.
+def block_layer_list(viewer: Any) -> AbstractContextManager[Any]:
+    """Change layers without redrawing the layer list, which takes as long as the canvas.
 
-    For pictures that another one follows soon; the layers tell everybody else themselves.
+    For previews that another one follows soon; other listeners are notified by the layers.
     """
-    blocker: AbstractContextManager[Any] = real_viewer(viewer).layers.events.blocker()
+    blocker: AbstractContextManager[Any] = unwrapped_viewer(viewer).layers.events.blocker()
     return blocker
 
 
-def _put(viewer: Any, data: Any, options: dict[str, Any], layer_type: str) -> Layer:
-    known = options["metadata"][KEY]
-    layer = layer_of(viewer, known["group"], known["kind"])
+def _put(viewer: Any, new: LayerData) -> Layer:
+    _, options, layer_type = new
+    info = layer_info(new)
+    layer = None if info is None else layer_of(viewer, info.group, info.kind)
     if layer is None or not _accepts(layer, options, layer_type):
-        layer = Layer.create(data, options, layer_type)
+        layer = Layer.create(*new)
         viewer.add_layer(layer)
         return layer
-    renew(layer, (data, options, layer_type))
+    renew(layer, new)
     _set(layer, options, _LOOK)
     return layer
 
 
 def renew(layer: Layer, new: LayerData) -> None:
-    """Give a layer new data where they belong; it looks as somebody may have made it look."""
+    """Update data and place of a layer; its look is kept."""
     data, options, _ = new
     layer.data = data
     _set(layer, options, _PLACE)
 
 
 def _set(layer: Layer, options: dict[str, Any], names: Iterable[str]) -> None:
-    """Set what differs: napari would draw anew even if nothing changed."""
+    """Set attributes that differ: napari redraws even if nothing changed."""
     for name in names:
         if name in options and not _equals(getattr(layer, name), options[name]):
             setattr(layer, name, options[name])
 
 
 def _equals(now: Any, wanted: Any) -> bool:
-    """Whether numbers are the same; of other things we do not know."""
+    """Whether numbers are equal; False for anything else."""
     return not isinstance(wanted, dict) and np.array_equal(now, wanted)
 
 
 def _accepts(layer: Layer, options: dict[str, Any], layer_type: str) -> bool:
-    """Whether a layer can take the data of another one."""
+    """Whether a layer can be updated with this data."""
     is_same_type = type(layer).__name__.lower() == layer_type
     is_same_colour = getattr(layer, "rgb", False) == options.get("rgb", False)
     return is_same_type and is_same_colour and layer.ndim == len(options["scale"])
 
 
 def watch(viewer: Any) -> None:
-    """Give every defocus map that appears in this viewer a colour bar with its unit."""
+    """Add a colour bar to every defocus map in this viewer."""
     if viewer in _watched:
         return
     _watched.add(viewer)
     viewer.layers.events.inserted.connect(lambda event: decorate(viewer, event.value))
     viewer.layers.events.removed.connect(lambda event: _label_bars(viewer))
-    for layer in ours(viewer):
+    for layer in own_layers(viewer):
         decorate(viewer, layer)
 
 
 def decorate(viewer: Any, layer: Layer) -> None:
-    """Give a defocus map its colour bar, and the slider of a multiplane image its name.
+    """Add the colour bar of a defocus map, or name the slider of a multiplane image.
 
-    Happens by itself to layers that are inserted; to be called for one that became a map later.
+    Automatic for inserted layers; call it for a layer that became a map later.
     """
-    if "mpi" in info(layer):
+    info = layer_info(layer)
+    if info is not None and info.mpi is not None:
         _name_axes(viewer, layer)
-    if "unit" not in info(layer):
+    if info is None or info.unit is None:
         return
     layer.events.visible.connect(lambda event: _show_bar(viewer, event.source))
     _show_bar(viewer, layer)
 
 
 def _show_bar(viewer: Any, layer: Layer) -> None:
-    """Make the bar when its map is seen for the first time: it takes longer than a layer."""
+    """Add the bar when its map is first shown, because it takes longer than a layer."""
     is_new = layer.visible and layer not in _with_bar
     if is_new and hasattr(layer, "colorbar"):  # napari 0.7 and newer
         layer.colorbar.visible = True
@@ -162,10 +170,8 @@ def _name_axes(viewer: Any, layer: Layer) -> None:
 
 
 def _label_bars(viewer: Any) -> None:
-    """Say the unit in the canvas while a defocus map is visible; leave text of others alone."""
-    units = {
-        info(layer)["unit"] for layer in ours(viewer) if layer.visible and "unit" in info(layer)
-    }
+    """Show the unit in the canvas while a defocus map is visible; keep text of others."""
+    units = {info.unit for layer, info in described_layers(viewer) if layer.visible and info.unit}
     texts = [BAR_TEXT.format(unit=unit) for unit in sorted(units)]
     overlay = text_overlay(viewer)
     if overlay.visible and not overlay.text.startswith(BAR_TEXT.split("{")[0]):
@@ -176,6 +182,6 @@ def _label_bars(viewer: Any) -> None:
 
 
 def text_overlay(viewer: Any) -> Any:
-    """The text in the canvas, wherever this version of napari keeps it."""
+    """The text overlay of the canvas, in any supported version of napari."""
     canvas = getattr(viewer, "canvas", None)  # since napari 0.9
     return viewer.text_overlay if canvas is None else canvas.overlays.text

@@ -1,15 +1,17 @@
-"""A calibration as napari layers: kernels in their places, vignetting, detected discs."""
+"""A calibration as napari layers: kernels, vignetting and detected discs."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 
 from napari_dpdeblur.calibration import Calibration
-from napari_dpdeblur.viewer.layers.convert import LayerData, hidden, make_layer, placement
+from napari_dpdeblur.viewer.layers.convert import hidden, make_layer
+from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo
+from napari_dpdeblur.viewer.layers.placement import box_placement, frame_placement, placement
 
 KERNELS, VIGNETTING, TARGET = "kernels", "vignetting", "target"
 KERNEL_GAMMA = 0.5
@@ -22,17 +24,20 @@ def calibration_layers(
 ) -> list[LayerData]:
     """Bottom to top: vignetting, target with discs (after a run), kernels.
 
-    Each layer carries the record itself as ``calibration``. Kernels are drawn over the tile
+    Each layer holds the calibration in its LayerInfo. Kernels are drawn over the tile
     that they belong to, in square pixels of the frame. Both views share a layer: each new layer
-    holds up the window for a tenth of a second.
+    blocks the window for a tenth of a second.
     """
-    group = group or calibration.camera
-    known = {"calibration": calibration, "calibration_path": None if path is None else str(path)}
-    known = {key: value for key, value in known.items() if value is not None}
+    info = LayerInfo(
+        KERNELS,
+        group or calibration.camera,
+        calibration=calibration,
+        calibration_path=None if path is None else str(path),
+    )
     return [
-        *_vignetting_layers(calibration, group, known),
-        *_disc_layers(calibration, group, known),
-        _kernel_layer(calibration, group, known),
+        *_vignetting_layers(calibration, replace(info, kind=VIGNETTING)),
+        *_disc_layers(calibration, replace(info, kind=TARGET)),
+        _kernel_layer(calibration, info),
     ]
 
 
@@ -46,7 +51,7 @@ def kernel_grid(calibration: Calibration, side: int) -> np.ndarray:
 def anaglyph(left: np.ndarray, right: np.ndarray, gamma: float = 1.0) -> np.ndarray:
     """Two views (H, W) as RGB bytes, the brightest of both as 255: left red, right cyan.
 
-    They overlap to white; where they differ, the colours part.
+    Equal values are grey; differences are coloured.
     """
     brightest = max(float(left.max()), float(right.max()), 1e-12)
     shown = [_bytes((view / brightest).clip(0.0, 1.0) ** gamma) for view in (left, right)]
@@ -57,50 +62,47 @@ def _bytes(values: np.ndarray) -> np.ndarray:
     return np.round(255 * values).astype(np.uint8)
 
 
-def _kernel_layer(calibration: Calibration, group: str, known: dict[str, Any]) -> LayerData:
-    picture = anaglyph(*(kernel_grid(calibration, side) for side in (0, 1)), gamma=KERNEL_GAMMA)
-    placed = _over_field(calibration, picture.shape)
-    return make_layer(picture, group, KERNELS, placed, known, rgb=True, blending="additive")
+def _kernel_layer(calibration: Calibration, info: LayerInfo) -> LayerData:
+    left, right = (kernel_grid(calibration, side) for side in (0, 1))
+    picture = anaglyph(left, right, KERNEL_GAMMA)
+    area = calibration.field
+    placed = box_placement((area.top, area.left, area.height, area.width), picture.shape)
+    return make_layer(picture, info, placed, rgb=True, blending="additive")
 
 
-def _vignetting_layers(
-    calibration: Calibration, group: str, known: dict[str, Any]
-) -> list[LayerData]:
+def _vignetting_layers(calibration: Calibration, info: LayerInfo) -> list[LayerData]:
     """Light of both views over the field, hidden; nothing if it was not measured."""
     if calibration.vignetting is None:
         return []
     placed = placement((1.0, 1.0), (0.0, 0.0))
     picture = anaglyph(*calibration.vignetting)
-    return [hidden(make_layer(picture, group, VIGNETTING, placed, known, rgb=True))]
+    return [hidden(make_layer(picture, info, placed, rgb=True))]
 
 
-def _disc_layers(calibration: Calibration, group: str, known: dict[str, Any]) -> list[LayerData]:
-    """The photographed target and what was found on it, if the calibration was made by a run."""
+def _disc_layers(calibration: Calibration, info: LayerInfo) -> list[LayerData]:
+    """The captured target and its detected discs, if the calibration was made by a run."""
     kept = calibration.diagnostics
     if not {"thumbnail", "discs"} <= set(kept):
         return []
     discs = kept["discs"]
-    known = {**known, "deviations_px": discs[:, [3, 2]]}
-    seen = target_layer(kept["thumbnail"], discs[:, :2], calibration.frame_shape, group, known)
-    return [hidden(seen)]
+    info = replace(info, deviations_px=discs[:, [3, 2]])
+    return [hidden(target_layer(kept["thumbnail"], discs[:, :2], calibration.frame_shape, info))]
 
 
 def target_layer(
     thumbnail: np.ndarray,
     centres: np.ndarray,
     frame_shape: tuple[int, int],
-    group: str,
-    known: dict[str, Any] | None = None,
+    info: LayerInfo,
 ) -> LayerData:
-    """A photograph of the target with rings around the centres (N, 2): x, y in the frame."""
+    """A capture of the target with rings around the centres (N, 2): x, y in the frame."""
     picture = ringed(thumbnail, centres, frame_shape)
-    placed = _over(frame_shape, picture.shape)
-    known = {**(known or {}), "centres": centres[:, ::-1]}
-    return make_layer(picture, group, TARGET, placed, known, rgb=True)
+    placed = frame_placement(frame_shape, picture.shape)
+    return make_layer(picture, replace(info, centres=centres[:, ::-1]), placed, rgb=True)
 
 
 def ringed(thumbnail: np.ndarray, centres: np.ndarray, frame_shape: tuple[int, int]) -> np.ndarray:
-    """A photograph as RGB bytes with rings around centres (x, y) of the frame, drawn finer."""
+    """A capture as RGB bytes with rings around centres (x, y), upsampled."""
     height, width = (RING_OVERSAMPLING * side for side in thumbnail.shape)
     grey = _bytes((thumbnail / max(float(thumbnail.max()), 1e-6)).clip(0.0, 1.0))
     grey = cv2.resize(grey, (width, height), interpolation=cv2.INTER_LINEAR)
@@ -110,15 +112,3 @@ def ringed(thumbnail: np.ndarray, centres: np.ndarray, frame_shape: tuple[int, i
         place = (round(x * unit), round(y * unit))
         cv2.circle(picture, place, RING_RADIUS_PX * unit, RING_COLOR, 2, cv2.LINE_AA, RING_SHIFT)
     return picture
-
-
-def _over_field(calibration: Calibration, shape: tuple[int, ...]) -> dict[str, Any]:
-    area = calibration.field
-    scale = (area.height / shape[0], area.width / shape[1])
-    return placement(scale, (area.top + (scale[0] - 1) / 2, area.left + (scale[1] - 1) / 2))
-
-
-def _over(frame_shape: tuple[int, int], shape: tuple[int, ...]) -> dict[str, Any]:
-    """Placement of a picture of this shape that fills the frame."""
-    scale = (frame_shape[0] / shape[0], frame_shape[1] / shape[1])
-    return placement(scale, ((scale[0] - 1) / 2, (scale[1] - 1) / 2))

@@ -1,4 +1,4 @@
-"""Hide what an opaque picture covers anyway: without a graphics card each layer costs time."""
+"""Hides layers below an opaque image: without a graphics card each layer costs time."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from napari_dpdeblur.viewer.layers.queries import ours
+from napari_dpdeblur.viewer.layers.queries import own_layers
 
 TOLERANCE = 0.01  # of the side of a picture
 
 
-class Covered:
-    """Layers of ours below a picture, hidden as long as it is there and visible."""
+class OccludedLayers:
+    """Layers of this plugin below an image, hidden while it is visible."""
 
     def __init__(self, viewer: Any) -> None:
         self._viewer = viewer
@@ -20,7 +20,7 @@ class Covered:
         self._hidden: list[Any] = []
 
     def hide_below(self, picture: Any) -> None:
-        """Hide what lies below a picture and nowhere beyond it."""
+        """Hide the layers that an image covers completely."""
         if picture not in self._viewer.layers or not picture.visible:
             return
         if self._picture is not picture:
@@ -29,18 +29,18 @@ class Covered:
             picture.events.visible.connect(self._look)
             self._viewer.layers.events.removed.connect(self._look)
         place = self._viewer.layers.index(picture)
-        for layer in ours(self._viewer):
+        for layer in own_layers(self._viewer):
             is_below = self._viewer.layers.index(layer) < place
             if is_below and layer.visible and _lies_inside(layer, picture):
                 layer.visible = False
                 self._hidden.append(layer)
 
     def leave_out(self, layer: Any) -> None:
-        """Somebody else decides from now on whether this layer is visible."""
+        """Leave the visibility of this layer to others from now on."""
         self._hidden = [each for each in self._hidden if each is not layer]
 
     def restore(self) -> None:
-        """Show again what was hidden and is still there."""
+        """Show the hidden layers again."""
         self._forget_picture()
         hidden, self._hidden = self._hidden, []
         for layer in hidden:
@@ -48,7 +48,7 @@ class Covered:
                 layer.visible = True
 
     def _look(self, event: Any = None) -> None:
-        """The user may hide or delete the picture to see what is below."""
+        """The user may hide or delete the image to see what is below."""
         picture = self._picture
         if picture is None or picture not in self._viewer.layers or not picture.visible:
             self.restore()

@@ -1,4 +1,4 @@
-"""What a viewer holds that this plugin can work with."""
+"""Queries: captures, calibrations, results and layers in a viewer."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results import Result
-from napari_dpdeblur.viewer.layers.convert import info, result_of_layers
+from napari_dpdeblur.viewer.layers.convert import result_of_layers
+from napari_dpdeblur.viewer.layers.metadata import LayerInfo, kind_of, layer_info
 
 Record = TypeVar("Record")
 
 
-def real_viewer(viewer: Any) -> Any:
-    """The viewer itself, where napari hands a wrapped one to the widget of a plugin.
+def unwrapped_viewer(viewer: Any) -> Any:
+    """The viewer itself; napari passes a wrapped one to plugin widgets.
 
-    What comes out of the wrapped one is wrapped, too, and is never the same object twice, so that
-    a layer could not be compared with those of the list.
+    Objects from the wrapped viewer are wrapped, too, and differ each time, so that layers could
+    not be compared by identity.
     """
     return getattr(viewer, "__wrapped__", viewer)
 
@@ -28,62 +29,58 @@ def captures(viewer: Any) -> dict[str, DualPixelCapture]:
 
     Of two captures with one name, the second is called ``name [1]`` as napari does with layers.
     """
-    return _records(viewer, "capture", DualPixelCapture)
+    return _named((info.group, info.capture) for _, info in described_layers(viewer))
 
 
 def calibrations(viewer: Any) -> dict[str, Calibration]:
     """Calibrations by name, in the order of the layer list."""
-    return _records(viewer, "calibration", Calibration, kind_starts_with="kernels")
+    kernels = (info for _, info in described_layers(viewer) if info.kind.startswith("kernels"))
+    return _named((info.group, info.calibration) for info in kernels)
 
 
-def runs(viewer: Any) -> dict[str, Result]:
+def results(viewer: Any) -> dict[str, Result]:
     """Complete results by the name of their capture."""
     found = {}
     for group in groups(viewer):
         try:
-            found[group] = result_of_layers(members(viewer, group))
+            found[group] = result_of_layers(group_layers(viewer, group))
         except ResultError:
             continue
     return found
 
 
 def groups(viewer: Any) -> list[str]:
-    """Names of everything that is open, in the order of the layer list."""
-    return list(dict.fromkeys(info(layer)["group"] for layer in ours(viewer)))
+    """Names of all groups, in the order of the layer list."""
+    return list(dict.fromkeys(info.group for _, info in described_layers(viewer)))
 
 
-def ours(viewer: Any) -> list[Any]:
+def own_layers(viewer: Any) -> list[Any]:
     """Layers that this plugin made."""
-    return [layer for layer in viewer.layers if "group" in info(layer) and "kind" in info(layer)]
+    return [layer for layer, _ in described_layers(viewer)]
 
 
-def members(viewer: Any, group: str) -> list[Any]:
+def described_layers(viewer: Any) -> list[tuple[Any, LayerInfo]]:
+    """Layers that this plugin made, each with what is known about it."""
+    pairs = ((layer, layer_info(layer)) for layer in viewer.layers)
+    return [(layer, info) for layer, info in pairs if info is not None]
+
+
+def group_layers(viewer: Any, group: str) -> list[Any]:
     """All layers of a group."""
-    return [layer for layer in ours(viewer) if info(layer)["group"] == group]
+    return [layer for layer, info in described_layers(viewer) if info.group == group]
 
 
 def layer_of(viewer: Any, group: str, kind: str) -> Any | None:
     """The topmost layer of this kind in a group, or None."""
-    matching = [layer for layer in members(viewer, group) if info(layer)["kind"] == kind]
+    matching = [layer for layer in group_layers(viewer, group) if kind_of(layer) == kind]
     return matching[-1] if matching else None
 
 
-def _records(
-    viewer: Any, key: str, record_type: type[Record], kind_starts_with: str = ""
-) -> dict[str, Record]:
-    layers = [layer for layer in ours(viewer) if info(layer)["kind"].startswith(kind_starts_with)]
-    return _named(
-        (info(layer)["group"], info(layer)[key])
-        for layer in layers
-        if isinstance(info(layer).get(key), record_type)
-    )
-
-
-def _named(pairs: Iterable[tuple[str, Record]]) -> dict[str, Record]:
-    """Each record once, under a name of its own."""
+def _named(pairs: Iterable[tuple[str, Record | None]]) -> dict[str, Record]:
+    """Each record once, under a unique name; None is passed over."""
     found: dict[str, Record] = {}
     for group, record in pairs:
-        if any(record is known for known in found.values()):
+        if record is None or any(record is known for known in found.values()):
             continue
         name, number = group, 0
         while name in found:

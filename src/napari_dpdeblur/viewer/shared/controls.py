@@ -1,10 +1,10 @@
-"""Small pieces that the widgets are made of; every control has a name and a tooltip."""
+"""Building blocks of the panels; every control has a name and a tooltip."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from qtpy.QtCore import QSize, Qt
+from qtpy.QtCore import QEvent, QObject, QSize, Qt
 from qtpy.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -24,7 +24,7 @@ MARGIN_PX = 6
 def push_button(
     text: str, name: str, tip: str, clicked: Callable[[], None] | None = None
 ) -> QPushButton:
-    """A button with words on it; without ``clicked`` someone else connects it."""
+    """A push button; the caller connects it if ``clicked`` is not given."""
     button = QPushButton(text)
     button.setObjectName(name)
     button.setToolTip(tip)
@@ -44,7 +44,7 @@ def browse_button(name: str, tip: str, clicked: Callable[[], None]) -> QToolButt
 
 
 def choice(name: str, tip: str) -> QComboBox:
-    """A list whose entries may be longer than the panel is wide."""
+    """A combo box that may be narrower than its entries."""
     box = QComboBox()
     box.setObjectName(name)
     box.setToolTip(tip)
@@ -53,14 +53,14 @@ def choice(name: str, tip: str) -> QComboBox:
 
 
 def let_shrink(box: QComboBox) -> None:
-    """Let a list be narrower than its longest entry."""
+    """Let a combo box be narrower than its longest entry."""
     box.setMinimumContentsLength(12)
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     box.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
 
 def text_label(name: str, tip: str) -> QLabel:
-    """Text that is as high as it needs to be."""
+    """A label that wraps its text."""
     label = QLabel("")
     label.setObjectName(name)
     label.setToolTip(tip)
@@ -68,8 +68,8 @@ def text_label(name: str, tip: str) -> QLabel:
     return label
 
 
-def fold(title: str, name: str, tip: str, content: QWidget) -> QCollapsible:
-    """Content that is hidden until the title is clicked."""
+def section(title: str, name: str, tip: str, content: QWidget) -> QCollapsible:
+    """A collapsible section, collapsed at first."""
     folded = QCollapsible(title)
     folded.setObjectName(name)
     folded.setToolTip(tip)
@@ -79,10 +79,10 @@ def fold(title: str, name: str, tip: str, content: QWidget) -> QCollapsible:
     return folded
 
 
-def fill_with_scroll(widget: QWidget, parts: list[QWidget], pinned: list[QWidget]) -> None:
-    """Put parts below each other: those that scroll when the window is low, then the others."""
+def lay_out_scrolling(widget: QWidget, parts: list[QWidget], pinned: list[QWidget]) -> None:
+    """Stack ``parts`` in a scroll area, with ``pinned`` below it."""
     content = QWidget()
-    _below_each_other(content, parts).addStretch(1)
+    _stack_vertically(content, parts).addStretch(1)
     scroll = _TallArea()
     scroll.setObjectName("scroll")
     scroll.setWidgetResizable(True)
@@ -93,12 +93,12 @@ def fill_with_scroll(widget: QWidget, parts: list[QWidget], pinned: list[QWidget
     outer.setSpacing(0)
     outer.addWidget(scroll, stretch=1)
     footer = QWidget()
-    _below_each_other(footer, pinned)
+    _stack_vertically(footer, pinned)
     outer.addWidget(footer)
 
 
 class _TallArea(QScrollArea):
-    """As wide as its content with the bar, which would cover the right edge otherwise."""
+    """A scroll area that is wide enough for its content and its scroll bar."""
 
     def minimumSizeHint(self) -> QSize:
         bar_px = self.verticalScrollBar().sizeHint().width()
@@ -106,7 +106,7 @@ class _TallArea(QScrollArea):
         return QSize(width, super().minimumSizeHint().height())
 
 
-def _below_each_other(widget: QWidget, parts: list[QWidget]) -> QVBoxLayout:
+def _stack_vertically(widget: QWidget, parts: list[QWidget]) -> QVBoxLayout:
     layout = QVBoxLayout(widget)
     layout.setContentsMargins(MARGIN_PX, MARGIN_PX, MARGIN_PX, MARGIN_PX)
     for part in parts:
@@ -114,11 +114,27 @@ def _below_each_other(widget: QWidget, parts: list[QWidget]) -> QVBoxLayout:
     return layout
 
 
-def row_of(*parts: QWidget) -> QWidget:
-    """Parts beside each other."""
+def in_row(*parts: QWidget) -> QWidget:
+    """A widget with its parts side by side."""
     row = QWidget()
     layout = QHBoxLayout(row)
     layout.setContentsMargins(0, 0, 0, 0)
     for part in parts:
         layout.addWidget(part)
     return row
+
+
+class _WheelFilter(QObject):
+    """Passes the wheel on to the panel while its control has no focus."""
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Wheel and not watched.hasFocus():
+            event.ignore()
+            return True
+        return False
+
+
+def ignore_wheel(control: QWidget) -> None:
+    """Let the wheel scroll the panel instead of changing a control that was not clicked."""
+    control.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    control.installEventFilter(_WheelFilter(control))

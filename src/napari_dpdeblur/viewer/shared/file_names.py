@@ -1,4 +1,4 @@
-"""Names that a dialog gave without the suffix of what is saved."""
+"""File names that a dialog returned without a suffix."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from napari_dpdeblur.results.movie import refuse_existing
 
 
 def with_suffix(path: Path, suffix: str) -> Path:
-    """The name with the suffix at its end; ResultError when there is such a file already.
+    """The name with the suffix appended; ResultError if such a file exists.
 
-    The dialog has asked about the name that it gave, not about this one.
+    The dialog has confirmed the name that it returned, not this one.
     """
     completed = path.with_name(path.name + suffix)
     refuse_existing(completed, overwrite=False)

@@ -1,8 +1,8 @@
-"""Keep Python's collections of garbage short while a job runs.
+"""Keep Python's garbage collections short while a job runs.
 
 A full collection looks at every object of napari and of all plugins: a fifth of a second in which
-the window is dead. What is there already is left out meanwhile, so that only new objects are looked
-at; afterwards everything is collected as ever.
+the window does not respond. Existing objects are frozen meanwhile, so that only new ones are
+looked at; afterwards everything is collected as usual.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
-_needs: set[object] = set()
+_requests: set[object] = set()
 _frozen_here = False
 
 
-def need_short_collections() -> Callable[..., None]:
-    """From now on, until the returned function is called; all on the GUI thread."""
+def pause_full_collection() -> Callable[..., None]:
+    """Freeze existing objects until the returned function is called; GUI thread only."""
     global _frozen_here
     need = object()
-    if not _needs and gc.get_freeze_count() == 0:  # what somebody else froze is not ours to thaw
+    if not _requests and gc.get_freeze_count() == 0:  # what somebody else froze is not ours to thaw
         _frozen_here = True
         gc.freeze()
-    _needs.add(need)
+    _requests.add(need)
     return lambda *_: _release(need)
 
 
 def _release(need: Any) -> None:
     global _frozen_here
-    _needs.discard(need)
-    if not _needs and _frozen_here:
+    _requests.discard(need)
+    if not _requests and _frozen_here:
         _frozen_here = False
         gc.unfreeze()

@@ -1,4 +1,4 @@
-"""What a user has set in napari's Preferences; the defaults where napari has no place for it."""
+"""The plugin's settings in napari's Preferences; defaults for napari versions without them."""
 
 from __future__ import annotations
 

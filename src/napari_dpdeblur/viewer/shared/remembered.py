@@ -1,6 +1,6 @@
-"""Settings that are remembered between sessions: plain JSON in the user's configuration folder.
+"""Settings remembered between sessions, as JSON in the user's configuration folder.
 
-A convenience: damaged, foreign or unwritable content is passed over, never an error.
+A convenience: damaged or unwritable content is ignored, never an error.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _lock = Lock()
 
 
 def state_file() -> Path:
-    """Where the settings are kept; the variable DPDEBLUR_CONFIG names another folder."""
+    """Path of the settings file; the variable DPDEBLUR_CONFIG names another folder."""
     location = QStandardPaths.StandardLocation.GenericConfigLocation
     folder = os.environ.get(FOLDER_VARIABLE) or QStandardPaths.writableLocation(location)
     return Path(folder) / FILE_NAME
 
 
 def remembered(section: str, defaults: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What was remembered under a section, such as "fit", on top of ``defaults``.
+    """Values remembered in a section such as "fit", on top of ``defaults``.
 
     With ``defaults``, unknown names and values of another type are left out; a default of None
     accepts any plain value. Whoever uses a value still has to check its range.
@@ -49,7 +49,7 @@ def remembered(section: str, defaults: Mapping[str, Any] | None = None) -> dict[
 
 
 def remember(section: str, values: Mapping[str, Any]) -> None:
-    """Keep plain values under a section; other names in it and other sections stay."""
+    """Store plain values in a section; other values and sections are kept."""
     if not preference("remember_settings"):
         return
     content = _read()
@@ -60,7 +60,7 @@ def remember(section: str, values: Mapping[str, Any]) -> None:
 
 
 def flush() -> None:
-    """Wait until everything is on the disk; at the end of the program that happens by itself."""
+    """Wait until everything is written; happens by itself when the program ends."""
     _writer.submit(lambda: None).result()
 
 
@@ -86,7 +86,7 @@ def _read() -> dict[str, Any]:
 
 
 def _write_later(path: Path, content: dict[str, Any]) -> None:
-    """Write in a thread: to sync a busy disk takes longer than a window may stand still."""
+    """Write in a thread, because syncing a busy disk would block the window."""
     text = json.dumps(content, indent=2).encode()
     with _lock:
         _pending[path] = content

@@ -1,4 +1,4 @@
-"""Changes of the layers one after the other, so that the window can do other things between."""
+"""A queue of layer changes, with pauses in which the window responds."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from qtpy.compat import isalive
 from qtpy.QtCore import QObject, Qt, QTimer
 from qtpy.QtWidgets import QDockWidget, QMainWindow, QWidget
 
-from napari_dpdeblur.viewer.shared.gc_pause import need_short_collections
-from napari_dpdeblur.viewer.shared.timers import later
+from napari_dpdeblur.viewer.shared.gc_pause import pause_full_collection
+from napari_dpdeblur.viewer.shared.timers import call_later
 
 DRAW_MS, NEXT_MS = 20, 60  # after a step, until its result is drawn, and until the next one
 COLLECT_MS = 500  # after the last step, until everything may be collected
 
 
-class Piecewise(QObject):
-    """Does things one after the other with pauses, so that none holds up the window for long.
+class GuiTaskQueue(QObject):
+    """Runs tasks one by one on the GUI thread, with pauses in which the window responds.
 
-    Making a layer takes napari a tenth of a second, and drawing the window with it nearly as long.
-    The window is drawn in a turn of its own, so that keys and clicks are heard in between.
+    Adding a layer takes napari a tenth of a second, and drawing the window nearly as long. The
+    window is drawn separately, so that keys and clicks are handled in between.
     """
 
     def __init__(self, parent: QWidget) -> None:
@@ -36,17 +36,17 @@ class Piecewise(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a step is still to come."""
+        """Whether a task is waiting."""
         return bool(self._waiting)
 
-    def do(self, steps: Iterable[Callable[[], object]]) -> None:
-        """Add steps to what is waiting."""
+    def add(self, steps: Iterable[Callable[[], object]]) -> None:
+        """Append tasks to the queue."""
         self._waiting.extend(steps)
         if not self._timer.isActive():
             self._timer.start()
 
     def finish(self) -> None:
-        """Do all that is waiting now, because there will be no later."""
+        """Run all waiting tasks now, before the widget goes away."""
         while self._waiting:
             self._waiting.popleft()()
 
@@ -56,20 +56,20 @@ class Piecewise(QObject):
         parts = _parts_to_hold(self.parent())
         for part in parts:
             part.setUpdatesEnabled(False)
-        collect_again = need_short_collections()
+        collect_again = pause_full_collection()
         try:
             self._waiting.popleft()()
         finally:
             # Not a timer of our own: the window must be drawn even if this widget goes away.
-            later(lambda: _draw(parts), DRAW_MS)
-            later(collect_again, COLLECT_MS)
+            call_later(lambda: _draw(parts), DRAW_MS)
+            call_later(collect_again, COLLECT_MS)
             self._timer.start()
 
 
 def _parts_to_hold(widget: QWidget) -> list[QWidget]:
-    """The parts of the window that a step may change: all but the panel of the widget itself.
+    """Parts of the window that a task may change: all but the panel of the widget itself.
 
-    To hold the whole window would draw every control of the panel again, which takes as long as
+    Freezing the whole window would redraw every control of the panel, which takes as long as
     drawing the rest.
     """
     window = widget.window()
@@ -86,7 +86,7 @@ def _draw(parts: list[QWidget]) -> None:
 
 
 def warm_up_layers() -> None:
-    """Load in a thread what napari needs for the first layers, which takes a second."""
+    """Import in a thread what napari needs for the first layer, which takes a second."""
 
     def load() -> None:
         Layer.create(np.zeros((2, 2), np.float32), {}, "image")

@@ -1,4 +1,4 @@
-"""Call something a little later on the GUI thread, or when the window has been drawn."""
+"""Delayed calls on the GUI thread."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ DRAWN_MS = 10  # Qt collects changes for 5 ms before it draws them
 _waiting: set[Callable[[], None]] = set()
 
 
-def later(action: Callable[[], object], delay_ms: int = 0) -> None:
-    """Call back once.
+def call_later(action: Callable[[], object], delay_ms: int = 0) -> None:
+    """Call ``action`` once, after ``delay_ms``.
 
-    What waits is held here: PyQt6 hides it from Python's collector of garbage, which may clear it
-    together with a deleted widget, and Qt would then call what is no more. A method of a widget
-    that was deleted meanwhile is not called.
+    Pending calls are referenced here: PyQt6 hides them from Python's garbage collector, which may
+    clear them together with a deleted widget. A method of a widget that was deleted meanwhile is
+    not called.
     """
     owner = getattr(action, "__self__", None)
 
@@ -30,10 +30,10 @@ def later(action: Callable[[], object], delay_ms: int = 0) -> None:
     QTimer.singleShot(delay_ms, call)
 
 
-def when_drawn(action: Callable[[float], object], begin: float | None = None) -> None:
-    """Call back after the changes of now are drawn, with the seconds that they and it took.
+def call_after_draw(action: Callable[[float], object], begin: float | None = None) -> None:
+    """Call ``action`` after the next redraw, with the seconds that changes and redraw took.
 
-    ``begin``: the time by time.perf_counter() when the changes began, if that was before.
+    ``begin``: time.perf_counter() when the changes began, if earlier.
     """
     since = time.perf_counter() if begin is None else begin
-    later(lambda: action(max(time.perf_counter() - since - DRAWN_MS / 1000, 0.0)), DRAWN_MS)
+    call_later(lambda: action(max(time.perf_counter() - since - DRAWN_MS / 1000, 0.0)), DRAWN_MS)

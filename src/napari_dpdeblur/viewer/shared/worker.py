@@ -1,4 +1,4 @@
-"""Worker: a job in a process of its own, as Qt signals on the GUI thread."""
+"""Worker: a job in a separate process, as Qt signals on the GUI thread."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from napari_dpdeblur.jobs.messages import (
     Progress,
 )
 from napari_dpdeblur.jobs.process import JobProcess
-from napari_dpdeblur.viewer.shared.gc_pause import need_short_collections
-from napari_dpdeblur.viewer.shared.timers import later
+from napari_dpdeblur.viewer.shared.gc_pause import pause_full_collection
+from napari_dpdeblur.viewer.shared.timers import call_later
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ COLLECT_MS = 500  # after the end, when layers are still being made
 
 
 class Worker(QObject):
-    """Runs one job at a time and tells of it by signals; nothing here waits.
+    """Runs one job at a time and reports it by signals, without blocking.
 
     ``progressed`` gives every :class:`Progress` in order; of pictures that arrived together,
     only the newest are left. After ``finished``, ``failed`` or ``cancelled`` comes ``ended``.
@@ -64,7 +64,7 @@ class Worker(QObject):
 
     @property
     def is_paused(self) -> bool:
-        """Whether the job has been told to wait."""
+        """Whether the job is paused."""
         return self._is_paused
 
     @property
@@ -74,38 +74,38 @@ class Worker(QObject):
 
     @property
     def seen(self) -> Progress | None:
-        """The newest of everything that the job has shown."""
+        """The latest progress and previews of the job."""
         return self._seen
 
     def start(self, job: Job, prepare: Callable[[Any], Any] = lambda result: result) -> None:
-        """Begin a job; one that runs already goes on, and the new one is refused."""
+        """Start a job; RuntimeError if one is running."""
         if self._process is not None:
             raise RuntimeError("a job is running")
         self._seen, self._is_paused = None, False
         self._process = JobProcess(job, prepare)
         weakref.finalize(self, self._process.kill)
-        self._collect_again = need_short_collections()
+        self._collect_again = pause_full_collection()
         self._timer.start()
 
     def pause(self) -> None:
-        """Let the job wait."""
+        """Pause the job."""
         if self._process:
             self._is_paused = True
             self._process.pause()
 
     def resume(self) -> None:
-        """Let the job go on."""
+        """Resume the job."""
         if self._process:
             self._is_paused = False
             self._process.resume()
 
     def cancel(self) -> None:
-        """End the job within a second."""
+        """Cancel the job; it ends within a second."""
         if self._process:
             self._process.cancel()
 
     def kill(self) -> None:
-        """End the job at once and forget it; no signal follows."""
+        """Kill the job at once; no signal follows."""
         self._timer.stop()
         process, self._process = self._process, None
         self._collect_again()
@@ -139,14 +139,14 @@ class Worker(QObject):
                 _log.error(message.details)
             self.failed.emit(message.text)
         self.ended.emit()
-        later(self._collect_again, COLLECT_MS)
+        call_later(self._collect_again, COLLECT_MS)
 
 
 _killers: set[Callable[[], None]] = set()
 
 
 def _killer_of(worker: Worker) -> Callable[[], None]:
-    """Ends the worker's child when Qt deletes the parent, and no slot of ours is called any more.
+    """A function that kills the child process when Qt deletes the worker's parent.
 
     It holds the plain dict of the worker, which outlives its Qt part, and is itself held here:
     Python may clear everything that only the dying widget holds before Qt calls it.
@@ -165,7 +165,7 @@ def _killer_of(worker: Worker) -> Callable[[], None]:
 
 
 def _without_old_pictures(messages: list[Message]) -> list[Message]:
-    """Drop pictures that a later message of the same batch replaces."""
+    """Drop previews that a later message of the same batch replaces."""
     kept: list[Message] = []
     later_image = later_map = False
     for message in reversed(messages):
@@ -183,7 +183,7 @@ def _without_old_pictures(messages: list[Message]) -> list[Message]:
 
 
 def _newest(before: Progress | None, now: Progress) -> Progress:
-    """The newest step with the newest picture of each kind."""
+    """The latest step with the latest preview of each kind."""
     if before is None:
         return now
     image = before.all_in_focus if now.all_in_focus is None else now.all_in_focus

@@ -1,4 +1,4 @@
-"""Buttons, progress bar and time left of a job; the same for a fit and a calibration."""
+"""Buttons, progress bar and status line of a job, for fits and calibrations."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from qtpy.QtWidgets import QProgressBar, QVBoxLayout, QWidget
 
 from napari_dpdeblur.jobs.messages import Job, Note, Progress
 from napari_dpdeblur.progress import RemainingTime
-from napari_dpdeblur.viewer.shared.controls import push_button, row_of, text_label
+from napari_dpdeblur.viewer.shared.controls import in_row, push_button, text_label
 from napari_dpdeblur.viewer.shared.worker import Worker
 
 BAR_STEPS = 1000
 MIN_TIME_S = 2.0  # before that, a time left would be a guess
 
 
-class Stopwatch:
-    """Time of work without pauses."""
+class PausableTimer:
+    """Elapsed time without pauses."""
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
@@ -31,18 +31,18 @@ class Stopwatch:
         self._paused_at = time.monotonic()
 
     def resume(self) -> None:
-        """Go on counting."""
+        """Continue counting."""
         if self._paused_at is not None:
             self._begin += time.monotonic() - self._paused_at
             self._paused_at = None
 
     def elapsed_s(self) -> float:
-        """Seconds of work."""
+        """Elapsed seconds."""
         return (self._paused_at or time.monotonic()) - self._begin
 
 
 def duration_text(seconds: float) -> str:
-    """Seconds, minutes or hours, for people."""
+    """A duration as text, in seconds, minutes or hours."""
     if seconds < 100:
         return f"{max(round(seconds), 1)} s"
     if seconds < 100 * 60:
@@ -51,9 +51,9 @@ def duration_text(seconds: float) -> str:
 
 
 class WorkerPanel(QWidget):
-    """Runs jobs for a widget, shows how they go and tells what went wrong.
+    """Runs jobs for a widget and shows their progress and errors.
 
-    Whoever uses it connects to ``worker.progressed``, ``worker.finished`` and ``worker.cancelled``.
+    Users connect to ``worker.progressed``, ``worker.finished`` and ``worker.cancelled``.
     """
 
     run_clicked = Signal()
@@ -62,48 +62,48 @@ class WorkerPanel(QWidget):
         super().__init__(parent)
         self._title = title
         self.worker = Worker(self)
-        self.stopwatch = Stopwatch()
+        self.timer = PausableTimer()
         self._remaining = RemainingTime(MIN_TIME_S)
         self.was_paused = False
         self.run_button = push_button(run_text, "run", f"Start {title}", self.run_clicked.emit)
-        self.pause_button = push_button("Pause", "pause", f"Hold {title}", self._toggle_pause)
-        self.cancel_button = push_button("Cancel", "cancel", f"End {title} now", self.cancel)
+        self.pause_button = push_button("Pause", "pause", f"Pause {title}", self._toggle_pause)
+        self.cancel_button = push_button("Cancel", "cancel", f"Cancel {title}", self.cancel)
         self.bar = QProgressBar()
         self.bar.setObjectName("progress")
         self.bar.setRange(0, BAR_STEPS)
-        self.bar.setToolTip(f"How much of {title} is done")
-        self.status = text_label("status", "Stage, and time left")
+        self.bar.setToolTip(f"Progress of {title}")
+        self.status = text_label("status", "Stage and remaining time")
         self._lay_out()
         self._connect()
         self._enable(False)
 
     def start(self, job: Job, prepare: Callable[[Any], Any] = lambda result: result) -> None:
-        """Begin a job; a second one is refused with a message."""
+        """Start a job; a second one is refused with a message."""
         if self.worker.is_running:
-            show_warning(f"{job.title} is running already; wait for its end or cancel it first.")
+            show_warning(f"{job.title} is already running; wait until it finishes or cancel it.")
             return
         self._title = job.title
-        self.stopwatch, self.was_paused = Stopwatch(), False
+        self.timer, self.was_paused = PausableTimer(), False
         self._remaining = RemainingTime(MIN_TIME_S)
         self.bar.setValue(0)
-        self.say(f"{job.title} is starting.")
+        self.say("Starting...")
         self.worker.start(job, prepare)
         self._enable(True)
 
     def cancel(self) -> None:
-        """End the job; its last pictures stay."""
+        """Cancel the job; its last previews are kept."""
         if self.worker.is_running:
-            self.say("Ending.")
+            self.say("Cancelling...")
             self.worker.cancel()
 
     def say(self, text: str) -> None:
-        """Show a line below the bar."""
+        """Show a status line below the bar."""
         self.status.setText(text)
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(row_of(self.run_button, self.pause_button, self.cancel_button))
+        layout.addWidget(in_row(self.run_button, self.pause_button, self.cancel_button))
         layout.addWidget(self.bar)
         layout.addWidget(self.status)
 
@@ -122,11 +122,11 @@ class WorkerPanel(QWidget):
     def _toggle_pause(self) -> None:
         if self.worker.is_paused:
             self.worker.resume()
-            self.stopwatch.resume()
-            self.say("Goes on.")
+            self.timer.resume()
+            self.say("Resumed.")
         else:
             self.worker.pause()
-            self.stopwatch.pause()
+            self.timer.pause()
             self.was_paused = True
             self.say("Paused.")
         self.pause_button.setText("Resume" if self.worker.is_paused else "Pause")
@@ -136,7 +136,7 @@ class WorkerPanel(QWidget):
         if self.worker.is_paused:
             return
         steps = f" {event.step} of {event.total}" if event.total > 1 else ""
-        left = self._remaining.estimate_s(self.stopwatch.elapsed_s(), event.fraction)
+        left = self._remaining.estimate_s(self.timer.elapsed_s(), event.fraction)
         self.say(event.stage + steps + ("" if left is None else f", {duration_text(left)} left"))
 
     def _tell(self, note: Note) -> None:

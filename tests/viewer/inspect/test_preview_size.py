@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from napari_dpdeblur.viewer.fit.preview_size import LAST_TRIAL_S, PreviewPace
+from napari_dpdeblur.viewer.inspect.preview_size import LAST_TRIAL_S, PreviewSizer
 
 
 class Sweep:
     """A slider that moves without rest on a machine whose clock is ours."""
 
     def __init__(self):
-        self.pace = PreviewPace()
+        self.pace = PreviewSizer()
         self.now_s = 0.0
 
     def go_on(self, duration_s, large_s, small_s):

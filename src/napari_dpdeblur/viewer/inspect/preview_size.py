@@ -1,4 +1,4 @@
-"""Whether previews are to be large or small, by how fast they follow each other."""
+"""Size of previews, by how fast they follow each other."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ NEWEST_SHARE = 0.3  # of the last preview in the mean time between them: one hic
 FIRST_TRIAL_S, LAST_TRIAL_S = 1.0, 16.0
 
 
-class PreviewPace:
-    """Watches previews that follow each other while a slider moves; times by one clock, in s."""
+class PreviewSizer:
+    """Decides on large or small previews while a slider moves; times in seconds."""
 
     def __init__(self) -> None:
         self.wants_small = False
@@ -19,7 +19,7 @@ class PreviewPace:
         self._trial_s = FIRST_TRIAL_S
 
     def note(self, now_s: float, rendering_s: float, goes_on: bool) -> None:
-        """A preview was shown that took so long to render; whether another one follows."""
+        """Record a preview: when, its rendering time, and whether another follows."""
         self._average(now_s, rendering_s)
         self._last_s = now_s if goes_on else None
         is_proven = now_s - self._changed_s > self._trial_s

@@ -11,31 +11,31 @@ import pytest
 pytest.importorskip("qtpy")
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results.refocus.renderer import Superseded
-from napari_dpdeblur.viewer.inspect.latest_task import LatestWorker
+from napari_dpdeblur.viewer.shared.latest_task import LatestTask
 
 PATIENCE_MS = 60_000  # for a machine that has other things to do
 
 
 @pytest.fixture
-def worker(qapp: Any) -> Iterator[LatestWorker]:
-    worker = LatestWorker()
+def worker(qapp: Any) -> Iterator[LatestTask]:
+    worker = LatestTask()
     yield worker
     worker.stop()
 
 
 @pytest.fixture
-def results(worker: LatestWorker) -> list[Any]:
+def results(worker: LatestTask) -> list[Any]:
     found: list[Any] = []
     worker.done.connect(lambda key, value: found.append((key, value)))
     worker.failed.connect(lambda key, text: found.append((key, text)))
     return found
 
 
-def _idle(worker: LatestWorker) -> Callable[[], bool]:
+def _idle(worker: LatestTask) -> Callable[[], bool]:
     return lambda: not worker.is_busy
 
 
-def test_results_arrive_on_the_main_thread(worker: LatestWorker, qtbot: Any) -> None:
+def test_results_arrive_on_the_main_thread(worker: LatestTask, qtbot: Any) -> None:
     seen: list[Any] = []
     worker.done.connect(lambda _, value: seen.append((value, threading.current_thread())))
     worker.submit(lambda _: threading.current_thread())
@@ -47,7 +47,7 @@ def test_results_arrive_on_the_main_thread(worker: LatestWorker, qtbot: Any) -> 
 
 
 def test_only_the_newest_of_those_that_wait_is_done(
-    worker: LatestWorker, results: list[Any], qtbot: Any
+    worker: LatestTask, results: list[Any], qtbot: Any
 ) -> None:
     started, gate = threading.Event(), threading.Event()
 
@@ -64,7 +64,7 @@ def test_only_the_newest_of_those_that_wait_is_done(
     assert results == [("first", True), (4, 4)]
 
 
-def test_work_that_gives_way_is_told(worker: LatestWorker, results: list[Any], qtbot: Any) -> None:
+def test_work_that_gives_way_is_told(worker: LatestTask, results: list[Any], qtbot: Any) -> None:
     started = threading.Event()
 
     def long(superseded: Callable[[], bool]) -> None:
@@ -80,9 +80,7 @@ def test_work_that_gives_way_is_told(worker: LatestWorker, results: list[Any], q
     assert results == [("quick", "quick")]
 
 
-def test_dropped_work_delivers_nothing(
-    worker: LatestWorker, results: list[Any], qtbot: Any
-) -> None:
+def test_dropped_work_delivers_nothing(worker: LatestTask, results: list[Any], qtbot: Any) -> None:
     gate = threading.Event()
     worker.submit(lambda _: gate.wait(5), "dropped")
     worker.drop()
@@ -94,7 +92,7 @@ def test_dropped_work_delivers_nothing(
 
 
 def test_errors_become_sentences_and_the_thread_lives_on(
-    worker: LatestWorker, results: list[Any], qtbot: Any
+    worker: LatestTask, results: list[Any], qtbot: Any
 ) -> None:
     def fail(error: Exception) -> Callable[[Any], None]:
         def work(_: Any) -> None:
@@ -107,8 +105,8 @@ def test_errors_become_sentences_and_the_thread_lives_on(
         qtbot.waitUntil(_idle(worker), timeout=PATIENCE_MS)
     texts = [text for _, text in results]
     assert texts[0] == "No space."
-    assert "not enough memory for this; close other results" in texts[1]
-    assert "This did not work (RuntimeError: odd); please report it." in texts[2]
+    assert "Not enough memory; close other results" in texts[1]
+    assert "Unexpected error (RuntimeError: odd); please report it." in texts[2]
     worker.submit(lambda _: "fine", "key")
     qtbot.waitUntil(_idle(worker), timeout=PATIENCE_MS)
     assert results[-1] == ("key", "fine")

@@ -1,4 +1,4 @@
-"""One thread that always works on what was asked for last."""
+"""A background thread that works on the latest task only."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from qtpy.QtCore import QObject, Signal
 from napari_dpdeblur.errors import DpDeblurError
 from napari_dpdeblur.results.refocus.renderer import Superseded
 
-Superseder = Callable[[], bool]
+IsSuperseded = Callable[[], bool]
 DONE, FAILED, GIVEN_UP = "done", "failed", "given up"
 
 
 @dataclass(frozen=True)
 class _Task:
-    work: Callable[[Superseder], Any]
+    work: Callable[[IsSuperseded], Any]
     key: Any
     gives_way: bool
     number: int
 
 
-class LatestWorker(QObject):
-    """Runs the newest task away from the GUI thread; older ones that wait are dropped.
+class LatestTask(QObject):
+    """Runs the newest task in a thread; older tasks that wait are dropped.
 
     ``done`` gives the key and the result of a task, ``failed`` the key and a sentence. A task that
     ``gives_way`` is told to stop when a newer one comes; the others are finished first, so that
@@ -45,27 +45,27 @@ class LatestWorker(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something runs, waits, or has a result that was not delivered yet."""
+        """Whether a task runs, waits, or has a result that is not delivered yet."""
         return self._state.is_running or self._delivered < self._submitted
 
     def submit(
-        self, work: Callable[[Superseder], Any], key: Any = None, gives_way: bool = False
+        self, work: Callable[[IsSuperseded], Any], key: Any = None, gives_way: bool = False
     ) -> None:
-        """Ask for ``work(superseded)``; it may raise Superseded or an error of ours."""
+        """Schedule ``work(superseded)``; it may raise Superseded or a DpDeblurError."""
         self._submitted += 1
         self._state.put(_Task(work, key, gives_way, self._submitted), self._emit)
 
     def drop(self) -> None:
-        """Forget what waits, and tell what runs that nobody wants it any more."""
+        """Drop the waiting task and tell the running one to stop."""
         self._state.drop()
         self._delivered = self._submitted
 
     def stop(self) -> None:
-        """End the thread after what it is doing."""
+        """End the thread after the current task."""
         self._state.stop()
 
     def _emit(self, *values: Any) -> None:
-        """In the thread: hand an end over to the GUI thread."""
+        """In the thread: pass the outcome to the GUI thread."""
         try:
             self._ended.emit(*values)
         except RuntimeError:
@@ -81,7 +81,7 @@ class LatestWorker(QObject):
 
 
 class _State:
-    """What the thread and its owner share; knows nothing of Qt, so it survives the window."""
+    """State shared by the thread and its owner; without Qt, so that it outlives the window."""
 
     def __init__(self) -> None:
         self._changed = Condition()
@@ -123,7 +123,7 @@ class _State:
             pass
 
     def _do_next(self, emit: Callable[..., None]) -> bool:
-        """One task; afterwards nothing of it is kept, it may be large."""
+        """Run one task and keep nothing of it, as it may be large."""
         task = self._next()
         if task is None:
             return False
@@ -144,7 +144,7 @@ class _State:
         except DpDeblurError as error:
             return FAILED, str(error)
         except MemoryError:
-            return FAILED, "There is not enough memory for this; close other results."
+            return FAILED, "Not enough memory; close other results."
         except Exception as error:  # the thread must live on, and nobody else would hear of it
             text = f"{type(error).__name__}: {error}"
-            return FAILED, f"This did not work ({text}); please report it."
+            return FAILED, f"Unexpected error ({text}); please report it."
