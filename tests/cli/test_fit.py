@@ -147,7 +147,7 @@ def test_a_crop_outside(simulated: Path, tmp_path: Path, failure: Failure) -> No
 def test_a_device_that_is_not_here(simulated: Path, tmp_path: Path, failure: Failure) -> None:
     missing = "mps" if torch.cuda.is_available() else "cuda"
     arguments = arguments_of(simulated, tmp_path / "run", "--device", missing)
-    assert f"The device {missing} is not available here" in failure(*arguments)
+    assert f"The device {missing} is not available;" in failure(*arguments)
     assert not list(tmp_path.iterdir())
 
 

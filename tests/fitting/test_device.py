@@ -199,7 +199,7 @@ def test_auto_prefers_an_accelerator(name: str, monkeypatch: pytest.MonkeyPatch)
 def test_a_device_that_is_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "available_devices", lambda: {"cpu": "CPU"})
     assert resolve_device("auto").type == "cpu"
-    with pytest.raises(SettingsError, match="device cuda is not available here; choose one of cpu"):
+    with pytest.raises(SettingsError, match="device cuda is not available; choose one of cpu"):
         resolve_device("cuda")
 
 

@@ -47,6 +47,13 @@ def test_rows_that_were_interpolated_cost_less() -> None:
     assert estimate_time_s(1008, 1344, row_upsampling=2) < estimate_time_s(1008, 1344)
 
 
+def test_steps_take_time_where_the_preset_has_them() -> None:
+    whole, half = (estimate_time_s(1008, 1344, preset="paper", steps=n) for n in (10_000, 5_000))
+    assert half == pytest.approx(whole / 2)
+    assert whole == estimate_time_s(1008, 1344, preset="paper")
+    assert estimate_time_s(1008, 1344, steps=5) == estimate_time_s(1008, 1344)
+
+
 def test_a_shortage_is_a_sentence_with_figures_and_remedy() -> None:
     with pytest.raises(FitError, match=r"fit of 001 needs about \d+\.\d GB of memory, but only"):
         require_memory(available_memory() * 2, "001")

@@ -400,7 +400,7 @@ def test_a_black_view(tiny: Any, side: int, name: str) -> None:
     raw[side] = 0
     message = refusal(changed(tiny.capture, raw), tiny.calibration, settings_of("preview"))
     assert message == (
-        f"The {name} view of synthetic is all black; check the file and its black level."
+        f"The {name} view of synthetic is black; check the file and its black level."
     )
 
 

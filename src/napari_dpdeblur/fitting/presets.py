@@ -58,10 +58,14 @@ class MemoryModel:
 
 @dataclass(frozen=True)
 class TimeModel:
-    """Seconds on one core of a desktop computer for one million pixels."""
+    """Seconds on one core of a desktop computer for one million pixels.
+
+    For ``steps`` of the setting `steps`, where the time is proportional to it.
+    """
 
     fixed_s: float
     layer_s: float
+    steps: int | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,7 @@ PAPER = PresetRecord(
     solver="napari_dpdeblur.fitting.paper.preset:optimised",
     stages={"cost volume": 0.5, "defocus map": 0.5, "optimise": 99.0},
     memory=MemoryModel(planes=40, layer_planes=0, renderer_planes=16),
-    time=TimeModel(fixed_s=2000.0, layer_s=4200.0),
+    time=TimeModel(fixed_s=2000.0, layer_s=4200.0, steps=10_000),
     uses=SettingNames(COMMON_SETTINGS | {"weights.*", "steps"}),
     centres_kernels=False,
     sharpens_kernels=False,

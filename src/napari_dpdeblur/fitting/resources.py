@@ -55,12 +55,14 @@ def estimate_time_s(
     preset: Preset = "standard",
     row_upsampling: int = 1,
     threads: int | None = None,
+    steps: int | None = None,
 ) -> float:
     """Rough time of a fit on the CPU, right within a factor of about two."""
     computed, time = _computed_rows(preset, row_upsampling), PRESETS[preset].time
     megapixels = height * width * channels / computed / 1e6
     speed = 1 + THREAD_GAIN * ((threads or usable_threads()) - 1)
-    return START_S + megapixels * (time.fixed_s + time.layer_s * layers) / speed
+    seconds = START_S + megapixels * (time.fixed_s + time.layer_s * layers) / speed
+    return seconds * steps / time.steps if steps and time.steps else seconds
 
 
 def _computed_rows(preset: Preset, row_upsampling: int) -> int:

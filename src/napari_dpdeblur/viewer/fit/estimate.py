@@ -14,7 +14,6 @@ from napari_dpdeblur.viewer.shared import remembered
 from napari_dpdeblur.viewer.shared.worker_panel import duration_text
 
 SECTION = "fit speed"
-PAPER_STEPS = 10_000  # that the estimate of the preset counts with
 SENSIBLE = (0.05, 20.0)
 
 
@@ -33,9 +32,7 @@ def estimate_text(
     sizes = (height, width, capture.shape[1], settings.layers, settings.preset)
     rows = capture.row_upsampling * round(capture.pixel_aspect)
     need = estimate_memory(*sizes, rows)
-    plain_s = estimate_time_s(*sizes, rows, settings.threads)
-    if settings.preset == "paper":
-        plain_s *= settings.steps / PAPER_STEPS
+    plain_s = estimate_time_s(*sizes, rows, settings.threads, settings.steps)
     seconds = plain_s * _factor(settings)
     free = available_memory()
     text = (
