@@ -116,7 +116,7 @@ def test_layers_of_others(viewer_model: Any, widget: EvaluateWidget, qtbot: Any)
     assert "has shape (1, 60, 70) but the ground truth (3, 60, 70)" in widget.message.text()
     widget.mode.setCurrentText("Defocus maps")
     _evaluate(widget, qtbot, "same", "truth")
-    assert "A colour picture cannot be compared as a defocus map" in widget.message.text()
+    assert "A colour image cannot be compared as a defocus map" in widget.message.text()
     assert widget.run.isEnabled()
 
 
