@@ -145,7 +145,7 @@ def _meaning(action: argparse.Action) -> tuple[str, str]:
     return text, str(action.default) if plain else ""
 
 
-def _wrapped(words: str, width: int = 96) -> str:
+def _wrapped(words: str, width: int = 84) -> str:
     """Break a usage line between arguments."""
     parts = re.findall(r"\[.*?\](?=\s|$)|-{1,2}\w\S* [A-Z][^\s\[]*|\S+", words)
     lines, indent = [""], " " * 4
