@@ -231,7 +231,7 @@ def test_a_gpu_gets_one_capture_at_a_time(
     monkeypatch.setattr("napari_dpdeblur.batch.run.run_plan", lambda *_: Index())
     assert main(command_of(captures, calibration_path, tmp_path, "--workers", "4")) == 0
     assert started == [1]
-    assert "a GPU fits one capture at a time: 1 worker, whatever" in capsys.readouterr().err
+    assert "a GPU fits one capture at a time: using 1 worker, not 4." in capsys.readouterr().err
     assert main(command_of(captures, calibration_path, tmp_path, "--workers", "1")) == 0
     assert "at a time" not in capsys.readouterr().err
 
