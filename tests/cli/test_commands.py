@@ -245,7 +245,7 @@ def test_render_refuses_a_crop_that_is_none(crop, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["render", "mpi.tif", "--calibration", "c", "-o", "o", "--crop", crop])
     assert stop.value.code == 2
-    assert "give four whole numbers as Y,X,H,W" in capsys.readouterr().err
+    assert "must be four whole numbers Y,X,H,W" in capsys.readouterr().err
 
 
 # fetch

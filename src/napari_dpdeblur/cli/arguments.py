@@ -99,7 +99,7 @@ def crop_argument(text: str) -> Crop:
         top, left, height, width = (int(word) for word in text.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a crop; give four whole numbers as Y,X,H,W"
+            f"must be four whole numbers Y,X,H,W, not {text!r}"
         ) from None
     return top, left, height, width
 
@@ -107,7 +107,7 @@ def crop_argument(text: str) -> Crop:
 def count_argument(text: str) -> int:
     """Parse a count of at least 1."""
     if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)
 
 
@@ -125,7 +125,7 @@ def add_seed_argument(parser: argparse.ArgumentParser, what: str) -> None:
 def seed_argument(text: str) -> int:
     """Parse the seed of a random generator."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, not {text!r}")
     return int(text)
 
 
@@ -136,7 +136,7 @@ def length_argument(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+        raise argparse.ArgumentTypeError(f"must be a number above 0, not {text!r}")
     return value
 
 
@@ -146,7 +146,7 @@ def size_argument(text: str) -> tuple[int, int]:
         width, height = (int(part) for part in text.lower().split("x"))
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a size; give width and height as 1920x1080"
+            f"must be WIDTHxHEIGHT, such as 1920x1080, not {text!r}"
         ) from None
     return width, height
 

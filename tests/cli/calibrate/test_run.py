@@ -112,7 +112,7 @@ def test_target_for_an_impossible_screen(tmp_path, failure):
 def test_a_size_that_is_none(size, tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["calibrate", "target", "--screen", size, "-o", str(tmp_path / "t")])
-    assert "give width and height as 1920x1080" in capsys.readouterr().err
+    assert "must be WIDTHxHEIGHT, such as 1920x1080" in capsys.readouterr().err
 
 
 def test_distance_from_two_calibrations(result, tmp_path, capsys, failure):

@@ -90,7 +90,7 @@ def test_a_pair_that_is_none(
     with pytest.raises(SystemExit) as stop:
         main(["benchmark", *common(data, tmp_path / "r"), "--onnx", "just-a-file"])
     assert stop.value.code == 2
-    assert "'just-a-file' is not of the form NAME=PATH" in capsys.readouterr().err
+    assert "must be NAME=PATH, not 'just-a-file'" in capsys.readouterr().err
 
 
 def test_an_output_that_is_a_file(data: Path, tmp_path: Path, failure: Callable[..., str]) -> None:

@@ -74,7 +74,7 @@ def add_pair_argument(
 def _named_path(text: str) -> tuple[str, Path]:
     name, separator, path = text.partition("=")
     if not (name.strip() and separator and path.strip()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=PATH")
+        raise argparse.ArgumentTypeError(f"must be NAME=PATH, not {text!r}")
     return name.strip(), Path(path.strip())
 
 
