@@ -1,4 +1,4 @@
-"""Generate the pages of the reference that follow from the code: command line and settings.
+"""Write the pages of the reference that follow from the code: command line and settings.
 
     python docs/generate_reference.py
 
