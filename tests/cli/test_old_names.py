@@ -24,7 +24,7 @@ CURRENT = (
 
 @pytest.mark.parametrize("command", OLD)
 def test_an_old_name_is_accepted_with_a_note(command, capsys):
-    assert with_current_names(command.split()) == OLD[command].split()
+    assert with_current_names(tuple(command.split())) == OLD[command].split()
     note = capsys.readouterr().err
     assert "is deprecated; use --" in note
 

@@ -18,7 +18,7 @@ RENAMED = {
 
 def with_current_names(words: Sequence[str]) -> list[str]:
     """Replace old spellings by the current ones, with a note for each."""
-    command = " ".join(words[: 2 if words[:1] == ["calibrate"] else 1])
+    command = " ".join(words[:2] if "calibrate" in words[:1] else words[:1])
     renamed = [_renamed(word, RENAMED.get(command, {})) for word in words]
     return _with_one_size(renamed) if command == "simulate" else renamed
 
