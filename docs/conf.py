@@ -68,6 +68,8 @@ def read_root_page(app: Sphinx, docname: str, source: list[str]) -> None:
     home = next((path for path, page in ROOT_PAGES.items() if page == docname), None)
     origin = home or DOCS / f"{docname}.md"
     text = home.read_text("utf-8") if home else source[0]
+    if home:
+        app.env.note_dependency(str(home))  # read the page again when the file changes
     here = (DOCS / docname).parent
 
     def lead(link: re.Match[str]) -> str:
