@@ -229,8 +229,8 @@ def run_figures(lens: Calibration, threads: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_shoot(simulate_shoot(target(), lens, TYPICAL), target(), folder)
-        groups = {"discs": "discs", "white": "white", "black": "black", "vignetting": "sheets"}
-        given = [word for key, part in groups.items() for word in (f"--{key}", str(folder / part))]
+        groups = ("discs", "white", "black", "sheets")
+        given = [word for name in groups for word in (f"--{name}", str(folder / name))]
         given += ["--target", str(folder / TARGET_FILE), "-o", str(folder / "out.dpcal")]
         program = Path(sys.executable).with_name("napari-dpdeblur")
         command = [str(program), "calibrate", "run", *given]

@@ -77,7 +77,7 @@ def estimates(scratch: Path) -> list[Estimate]:
     found = []
     for height, width in SIZES:
         folder = scratch / f"{height}"
-        _peak_gb("simulate", "-o", str(folder), "--size", str(height), str(width))
+        _peak_gb("simulate", "-o", str(folder), "--size", f"{width}x{height}")
         for preset in PRESETS:
             run = scratch / f"{height}-{preset}"
             capture = [str(folder / "synthetic_left.pgm"), "--preset", preset, "-o", str(run)]

@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _simulated(scratch: Path, height: int, width: int) -> Path:
     folder = scratch / f"{height}x{width}"
-    run_measured(["simulate", "-o", str(folder), "--size", str(height), str(width), "--json"])
+    run_measured(["simulate", "-o", str(folder), "--size", f"{width}x{height}", "--json"])
     return folder
 
 

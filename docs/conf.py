@@ -1,8 +1,8 @@
-"""Settings of the documentation: `tox -e docs`, or sphinx-build -W -n docs FOLDER.
+"""Sphinx configuration: `tox -e docs`, or sphinx-build -W -n docs FOLDER.
 
-Needs no network, neither to build the pages nor to read them. The pages are plain Markdown that
-also reads well where the repository is hosted; the three pages of the root folder become part of
-the site when it is built.
+Neither building nor reading the pages needs a network. The pages are plain Markdown that is also
+readable where the repository is hosted; the three Markdown files of the root folder are included
+when the site is built.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ python_use_unqualified_type_names = True
 maximum_signature_line_length = 90
 
 nitpicky = True
-# Names of other projects only: their documentation is not fetched.
+# Names of other projects, whose documentation is not fetched, and type variables.
 nitpick_ignore_regex = [
     (r"py:.*", r"(argparse|collections|os|pathlib|torch|numpy|np|pydantic|npt|datetime)\..*"),
     (r"py:.*", r"(Path|Tensor|Any|Callable|Generator|Iterable|Iterator|Sequence|Mapping)"),
+    (r"py:.*", r"napari_dpdeblur\.cancellation\.(Step|Result)"),  # type variables
 ]
 
 html_theme = "furo"
@@ -67,6 +68,8 @@ def read_root_page(app: Sphinx, docname: str, source: list[str]) -> None:
     home = next((path for path, page in ROOT_PAGES.items() if page == docname), None)
     origin = home or DOCS / f"{docname}.md"
     text = home.read_text("utf-8") if home else source[0]
+    if home:
+        app.env.note_dependency(str(home))  # read the page again when the file changes
     here = (DOCS / docname).parent
 
     def lead(link: re.Match[str]) -> str:

@@ -29,17 +29,18 @@ DEFAULT_IN_HELP = re.compile(r" ?\(default: ([^()]*(?:\([^()]*\))?)\)")
 COMMAND_LINE_INTRODUCTION = """\
 # Command line
 
-`CAPTURE` is either file of a pair, both files, or their folder. `--json` prints for scripts.
-The exit status is 0 when all went well, 2 with one sentence when the input is bad, and 130 after
-Ctrl-C. `-h` after any command prints what stands here.
+`CAPTURE` is either file of a pair, both files, or their folder. `WxH` is a size as width and
+height, such as `1920x1080`. `--json` prints the result as JSON, for scripts. The exit status is 0
+on success, 2 with a one-sentence error for bad input, and 130 after Ctrl-C. `-h` prints the help
+of a command.
 
 """
 SETTINGS_INTRODUCTION = """\
 # Settings
 
-`--settings FILE` of `fit` and `batch` reads settings from a YAML file with lines `name: value`;
-what is not named keeps its default, an unknown name is refused. In Python they are arguments of
-`FitSettings`, in napari the fields of the Fit panel. A run folder keeps those it was made with in
+`--settings FILE` of `fit` and `batch` reads settings from a YAML file with lines `name: value`.
+Settings that are not listed keep their defaults; unknown names are refused. In Python, settings are
+arguments of `FitSettings`; in napari, fields of the Fit panel. A run folder records its settings in
 `run.yaml`.
 
 """
@@ -169,7 +170,7 @@ def _meaning(action: argparse.Action) -> tuple[str, str]:
     return text, str(action.default) if plain else ""
 
 
-def _wrapped(words: str, width: int = 96) -> str:
+def _wrapped(words: str, width: int = 84) -> str:
     """Break a usage line between arguments."""
     parts = re.findall(r"\[.*?\](?=\s|$)|-{1,2}\w\S* [A-Z][^\s\[]*|\S+", words)
     lines, indent = [""], " " * 4

@@ -1,9 +1,9 @@
-"""Run the notebooks of this folder and compare with what is stored in them.
+"""Run the notebooks of this folder and compare their outputs with the stored ones.
 
     python examples/run_notebooks.py [--write]
 
-The exit status is 1 when a cell fails or shows other kinds of output than before. ``--write``
-stores the new outputs instead.
+The exit status is 1 if a cell fails or its kinds of output change. ``--write`` stores the new
+outputs instead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TIMEOUT_S = 600
 
 
 def executed(path: Path) -> Any:
-    """The notebook with new outputs, run by this interpreter whatever kernels are installed."""
+    """Run a notebook with this interpreter, whatever kernels are installed."""
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         specification = {

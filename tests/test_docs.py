@@ -122,7 +122,7 @@ def test_links_lead_somewhere(page):
 
 def test_a_dead_link_is_noticed():
     assert leads_somewhere(README, "docs/howto/compare.md#metrics")
-    assert leads_somewhere(README, "#limits")
+    assert leads_somewhere(README, "#limitations")
     assert not leads_somewhere(README, "docs/howto/compare.md#no-such-heading")
     assert not leads_somewhere(README, "docs/no_such_page.md")
 

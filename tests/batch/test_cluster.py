@@ -160,7 +160,7 @@ def test_a_scheduler_at_an_address(
     assert main(arguments) == 0
     printed = capsys.readouterr()
     assert "captures         1" in printed.out
-    assert "has no workers" not in printed.err
+    assert "waiting for workers" not in printed.err
     assert main(arguments) == 0
     assert "finished before  1" in capsys.readouterr().out
 
@@ -176,7 +176,7 @@ def test_failures_end_with_a_sentence(
         tmp_path / "given", calibration_path, tmp_path / "out", "--scheduler", address
     )
     assert main(arguments) == 2
-    assert "1 of 1 captures failed, the first one because: " in capsys.readouterr().err
+    assert "1 of 1 captures failed. The first error: " in capsys.readouterr().err
 
 
 def test_an_address_without_scheduler(
@@ -231,7 +231,7 @@ def test_a_gpu_gets_one_capture_at_a_time(
     monkeypatch.setattr("napari_dpdeblur.batch.run.run_plan", lambda *_: Index())
     assert main(command_of(captures, calibration_path, tmp_path, "--workers", "4")) == 0
     assert started == [1]
-    assert "a GPU fits one capture at a time: 1 worker, whatever" in capsys.readouterr().err
+    assert "a GPU fits one capture at a time: using 1 worker, not 4." in capsys.readouterr().err
     assert main(command_of(captures, calibration_path, tmp_path, "--workers", "1")) == 0
     assert "at a time" not in capsys.readouterr().err
 
@@ -301,7 +301,9 @@ def test_a_scheduler_without_workers_says_that_it_waits(
         address = alone.scheduler.address
         arguments = command_of(captures, calibration_path, tmp_path, "--scheduler", address)
         assert main(arguments) == 0
-    sentence = f"the scheduler at {address} has no workers, waiting for them; start one with `dask"
+    sentence = (
+        f"waiting for workers, because the scheduler at {address} has none; start one with `dask"
+    )
     assert sentence in capsys.readouterr().err
 
 

@@ -14,7 +14,7 @@ from napari_dpdeblur.cli import main
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small simulated capture with its calibration and truth; not to be changed."""
     folder = tmp_path_factory.mktemp("cli") / "simulated"
-    assert main(["simulate", "-o", str(folder), "--size", "96", "128", "--seed", "3"]) == 0
+    assert main(["simulate", "-o", str(folder), "--size", "128x96", "--seed", "3"]) == 0
     return folder
 
 

@@ -82,7 +82,7 @@ def test_info_prints_a_table(app_folder, capsys):
 
 def test_info_prints_json(app_folder, capsys):
     left = app_folder / "20240102_030405_678_left.pgm"
-    assert main(["info", str(left), "--json", "--black", "4000"]) == 0
+    assert main(["info", str(left), "--json", "--black-level", "4000"]) == 0
     description = json.loads(capsys.readouterr().out)
     assert description == open_capture(left, black=4000).describe()
 
@@ -115,7 +115,7 @@ def test_a_converted_capture_opens_with_nearly_the_same_values(app_folder, tmp_p
 
 
 def test_convert_moves_the_black_level_to_where_the_reader_expects_it(app_folder, tmp_path):
-    main(["convert", str(app_folder), "-o", str(tmp_path / "out"), "--black", "8000"])
+    main(["convert", str(app_folder), "-o", str(tmp_path / "out"), "--black-level", "8000"])
     before = open_capture(app_folder, black=8000).with_square_pixels().views
     np.testing.assert_allclose(open_capture(tmp_path / "out").views, before, atol=2e-3)
 
@@ -184,8 +184,8 @@ def test_simulate_writes_capture_calibration_and_truth(simulated):
 
 
 def test_simulate_is_deterministic(simulated, tmp_path):
-    main(["simulate", "-o", str(tmp_path / "again"), "--size", "96", "128", "--seed", "3"])
-    main(["simulate", "-o", str(tmp_path / "other"), "--size", "96", "128", "--seed", "4"])
+    main(["simulate", "-o", str(tmp_path / "again"), "--size", "128x96", "--seed", "3"])
+    main(["simulate", "-o", str(tmp_path / "other"), "--size", "128x96", "--seed", "4"])
     for name in ("synthetic_left.pgm", "synthetic.dpcal"):
         assert (tmp_path / "again" / name).read_bytes() == (simulated / name).read_bytes()
     other = tmp_path / "other" / "synthetic_left.pgm"
@@ -194,17 +194,17 @@ def test_simulate_is_deterministic(simulated, tmp_path):
 
 @pytest.mark.parametrize(
     ("size", "message"),
-    [(("97", "128"), "does not divide the 97 rows"), (("4", "128"), "at least 16 x 16 px")],
+    [("128x97", "does not divide the 97 rows"), ("128x4", "at least 16 x 16 px")],
 )
 def test_simulate_refuses_impossible_sizes(size, message, tmp_path, failure):
-    assert message in failure("simulate", "-o", tmp_path / "out", "--size", *size)
+    assert message in failure("simulate", "-o", tmp_path / "out", "--size", size)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_render_gives_the_simulated_views(tmp_path):
     """Without noise the capture differs from the rendered views by its sampling only."""
     source, output = tmp_path / "source", tmp_path / "views"
-    main(["simulate", "-o", str(source), "--size", "96", "128", "--noise-free"])
+    main(["simulate", "-o", str(source), "--size", "128x96", "--noise-free"])
     calibration = source / "synthetic.dpcal"
     arguments = ["render", source / "mpi.tif", "--calibration", calibration, "-o", output]
     assert main([str(argument) for argument in arguments]) == 0
@@ -232,7 +232,7 @@ def test_render_of_a_crop_uses_the_kernels_of_its_tiles(simulated, tmp_path):
 
 
 def test_render_refuses_layers_of_another_size(simulated, tmp_path, failure):
-    main(["simulate", "-o", str(tmp_path / "small"), "--size", "64", "64"])
+    main(["simulate", "-o", str(tmp_path / "small"), "--size", "64x64"])
     calibration = ("--calibration", simulated / "synthetic.dpcal")
     message = failure("render", tmp_path / "small", *calibration, "-o", tmp_path / "views")
     assert "multiplane image of 64 x 64 px does not fit the part of 96 x 128 px" in message
@@ -245,7 +245,7 @@ def test_render_refuses_a_crop_that_is_none(crop, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["render", "mpi.tif", "--calibration", "c", "-o", "o", "--crop", crop])
     assert stop.value.code == 2
-    assert "give four whole numbers as Y,X,H,W" in capsys.readouterr().err
+    assert "must be four whole numbers Y,X,H,W" in capsys.readouterr().err
 
 
 # fetch

@@ -131,7 +131,7 @@ def test_no_layers(simulated: Path, tmp_path: Path, failure: Failure) -> None:
 
 def test_a_calibration_of_another_size(simulated: Path, tmp_path: Path, failure: Failure) -> None:
     other = tmp_path / "other"
-    assert main(["simulate", "-o", str(other), "--size", "64", "96"]) == 0
+    assert main(["simulate", "-o", str(other), "--size", "96x64"]) == 0
     arguments = arguments_of(simulated, tmp_path / "run")
     arguments[arguments.index("--calibration") + 1] = str(other / "synthetic.dpcal")
     assert "does not fit the calibration of synthetic lens" in failure(*arguments)
@@ -203,7 +203,7 @@ def test_interrupted_by_the_keyboard(simulated: Path, tmp_path: Path) -> None:
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"Traceback" not in error
-    assert b"The same command with --resume goes on where it was." in error
+    assert b"napari-dpdeblur: add --resume to the same command to continue this fit." in error
     assert [path.name for path in tmp_path.iterdir()] == ["run.checkpoint"], "it can be resumed"
 
 
@@ -219,8 +219,8 @@ def test_demo_fits_and_writes_a_run(
         assert main(["demo", "--headless"]) == 0
     folder = tmp_path / "napari-dpdeblur-demo"
     printed = capsys.readouterr().out
-    assert f"Result picture: {folder / 'preview.png'}\n" in printed
-    assert "napari was not opened (asked for).\n" in printed
+    assert f"Preview: {folder / 'preview.png'}\n" in printed
+    assert "napari was not opened (--headless).\n" in printed
     record = read_run(folder)
     assert record.all_in_focus.shape == (1, 96, 128)
     assert record.provenance["settings"]["preset"] == demo.PRESET
@@ -231,13 +231,13 @@ def test_demo_fits_and_writes_a_run(
 
 
 def test_demo_shows_the_result_in_napari(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[Path] = []
+    started: list[list[str]] = []
     monkeypatch.setattr(demo, "SIZE", (96, 128))
     monkeypatch.setattr(demo, "no_window_reason", lambda: None)
-    monkeypatch.setattr(demo, "open_in_napari", shown.extend)
+    monkeypatch.setattr(demo.subprocess, "run", lambda command, check: started.append(command))
     assert main(["demo", "-o", str(tmp_path / "run")]) == 0
-    assert [path.name for path in shown] == ["defocus_map.tif", "all_in_focus.tif"]
-    assert all(path.exists() for path in shown)
+    through_the_plugin = ["-m", "napari", "--plugin", "napari-dpdeblur", str(tmp_path / "run")]
+    assert started == [[sys.executable, *through_the_plugin]]
 
 
 def test_settings_without_effect_are_noted(

@@ -16,7 +16,7 @@ SHOTS = "--discs {s} --white {s} --black {s}"
 SENTENCES = {
     "info {e}/nowhere": "nowhere does not exist",
     "info {f}": "is not named like a view of a dual-pixel capture",
-    "info {s} --black 99999": "the black level (99999) must lie between 0 and the white level",
+    "info {s} --black-level 99999": "the black level (99999) must lie between 0 and the white",
     "convert {e} -o {o}": "holds no dual-pixel capture",
     "convert {s} -o {s}": "already exists and is not overwritten; choose another name.",
     "fit {s} --calibration {e}/nowhere -o {o}": "The calibration {e}/nowhere does not exist",
@@ -28,13 +28,13 @@ SENTENCES = {
     f"fit {{s}} {LENS} -o {{o}} --settings {{e}}/none.yaml": "cannot be read: No such file",
     f"batch {{e}} {LENS} -o {{o}}": "holds no complete dual-pixel capture",
     f"batch {{s}} {LENS} -o {{f}}": "is a file; choose the name of a folder",
-    "simulate -o {o} --size 0 0": "at least 16 x 16 px",
+    "simulate -o {o} --size 0x0": "at least 16 x 16 px",
     f"render {{f}} {LENS} -o {{o}}": "damaged or not a TIFF file",
     "evaluate {e} --sharp {f}": "all_in_focus.tif does not exist",
     "evaluate {s}": "give a sharp image, a defocus map or both",
     f"baseline onnx {{s}} {LENS} -o {{o}} --model {{f}}": "give a file in the ONNX format",
     "benchmark {e} -o {o}": "holds no capture and no ground truth",
-    "benchmark {s} -o {o}": "has no folder calibration; give --calibration",
+    "benchmark {s} -o {o}": "has no folder calibration; use --calibration CAL",
     f"ablation {{s}} {LENS} -o {{o}} --crop 90,0,32,32": "The crop of 32 x 32 px at (90, 0)",
     "focus-stack {e} -o {o} --name 1": "name the pictures from near to far",
     "focus-stack {f} -o {o} --name 1": "The slice {f} cannot be read",
@@ -56,16 +56,17 @@ USAGE = {
     "calibrate": "the following arguments are required: STEP",
     "fit {s}": "the following arguments are required: --calibration, -o/--output",
     f"fit {{s}} {LENS} -o {{o}} --preset fast": "invalid choice: 'fast'",
-    f"fit {{s}} {LENS} -o {{o}} --crop 1,2,3": "give four whole numbers as Y,X,H,W",
-    f"batch {{s}} {LENS} -o {{o}} --workers 0": "'0' is not a whole number of at least 1",
-    "simulate -o {o} --seed -1": "'-1' is not a whole number of at least 0",
-    f"benchmark {{s}} {LENS} -o {{o}} --threads 0": "'0' is not a whole number of at least 1",
-    f"ablation {{s}} {LENS} -o {{o}} --steps few": "'few' is not a whole number",
+    f"fit {{s}} {LENS} -o {{o}} --crop 1,2,3": "must be four whole numbers Y,X,H,W, not '1,2,3'",
+    f"batch {{s}} {LENS} -o {{o}} --workers 0": "must be a whole number of at least 1, not '0'",
+    "simulate -o {o} --size 96": "must be WIDTHxHEIGHT, such as 1920x1080",
+    "simulate -o {o} --seed -1": "must be a whole number of at least 0, not '-1'",
+    f"benchmark {{s}} {LENS} -o {{o}} --threads 0": "must be a whole number of at least 1, not '0'",
+    f"ablation {{s}} {LENS} -o {{o}} --steps few": "a whole number of at least 1, not 'few'",
     "fetch pixel5": "invalid choice: 'pixel5'",
-    "calibrate target --screen 1920 -o {o}": "give width and height as 1920x1080",
-    "calibrate target --screen 1920x1080 --pitch 0 -o {o}": "'0' is not a number above 0",
-    "calibrate target --screen 1920x1080 --diagonal large -o {o}": "'large' is not a number above",
-    "calibrate simulate --burst -1 -o {o}": "'-1' is not a whole number of at least 1",
+    "calibrate target --screen 1920 -o {o}": "must be WIDTHxHEIGHT, such as 1920x1080",
+    "calibrate target --screen 1920x1080 --pitch 0 -o {o}": "must be a number above 0, not '0'",
+    "calibrate target --screen 1920x1080 --diagonal large -o {o}": "above 0, not 'large'",
+    "calibrate simulate --burst -1 -o {o}": "must be a whole number of at least 1, not '-1'",
     "calibrate distance {s}/synthetic.dpcal": "one of the arguments --constants --at is required",
 }
 
@@ -109,4 +110,4 @@ def test_too_little_memory_is_a_sentence(monkeypatch, capsys):
 
     monkeypatch.setattr("napari_dpdeblur.cli.info.run", run)
     assert main(["info", "somewhere"]) == 2
-    assert capsys.readouterr().err == "napari-dpdeblur: there is not enough memory for this.\n"
+    assert capsys.readouterr().err == "napari-dpdeblur: not enough memory.\n"

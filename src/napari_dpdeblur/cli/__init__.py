@@ -1,4 +1,4 @@
-"""The command `napari-dpdeblur`: parse, call, print. One module per command."""
+"""The command `napari-dpdeblur`: parse, call, print; one module per command."""
 
 from napari_dpdeblur.cli.main import main
 

@@ -1,4 +1,4 @@
-"""Arguments and printing that several commands share."""
+"""Arguments and output that several commands share."""
 
 from __future__ import annotations
 
@@ -19,44 +19,62 @@ if TYPE_CHECKING:
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
+PROGRAM = "napari-dpdeblur"
+
 
 def add_capture_arguments(parser: argparse.ArgumentParser) -> None:
-    """The files of a capture and the levels that may replace those of its format."""
+    """Add the files of a capture and its levels."""
     parser.add_argument(
         "capture",
         nargs="+",
         type=Path,
         metavar="CAPTURE",
-        help="either file of a pair, both files, or the folder that holds them",
+        help="either file of a pair, both files, or their folder",
     )
     add_level_arguments(parser)
 
 
 def add_level_arguments(parser: argparse.ArgumentParser) -> None:
-    """Levels that replace those of the format of a capture."""
-    parser.add_argument("--black", type=float, help="black level in raw units")
-    parser.add_argument("--white", type=float, help="white level in raw units")
+    """Add the levels that replace those of the file format."""
+    for name in ("black", "white"):
+        parser.add_argument(
+            f"--{name}-level",
+            type=float,
+            metavar="LEVEL",
+            help=f"{name} level in raw units (default: that of the file format)",
+        )
 
 
 def open_given_capture(arguments: argparse.Namespace) -> DualPixelCapture:
-    """The capture that the arguments name."""
+    """Open the capture that the arguments name."""
     from napari_dpdeblur.capture import open_capture
 
-    return open_capture(*arguments.capture, black=arguments.black, white=arguments.white)
+    return open_capture(*arguments.capture, **given_levels(arguments))
+
+
+def given_levels(arguments: argparse.Namespace) -> dict[str, float | None]:
+    """The levels as keyword arguments of `open_capture`; None keeps that of the file format."""
+    return {"black": arguments.black_level, "white": arguments.white_level}
 
 
 def add_calibration_argument(parser: argparse.ArgumentParser) -> None:
-    """The calibration, which every computation needs."""
+    """Add the calibration, which is required."""
     parser.add_argument(
-        "--calibration", type=Path, required=True, help="calibration file or folder"
+        "--calibration", type=Path, required=True, metavar="CAL", help="calibration file or folder"
     )
 
 
 def add_fit_arguments(parser: argparse.ArgumentParser) -> None:
-    """Settings of the fit: those that are changed often, and a file for all."""
-    parser.add_argument("--preset", choices=PRESETS, help="standard when not given")
-    parser.add_argument("--settings", type=Path, metavar="FILE", help="YAML file with settings")
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="where to compute")
+    """Add the fit settings that are changed often, and a file for all of them."""
+    parser.add_argument(
+        "--preset", choices=PRESETS, help="quality and speed of the fit (default: standard)"
+    )
+    parser.add_argument("--settings", type=Path, metavar="FILE", help="read settings from YAML")
+    parser.add_argument(
+        "--device",
+        choices=("auto", "cpu", "cuda", "mps"),
+        help="where to compute (default: auto, a GPU if available)",
+    )
     parser.add_argument("--layers", type=int, metavar="N", help="layers of the multiplane image")
 
 
@@ -75,12 +93,12 @@ def given_settings(arguments: argparse.Namespace) -> FitSettings:
         for name in unused_settings(settings)
     ]
     for note in [*(str(warning.message) for warning in caught), *unused]:
-        print(f"note: {note}", file=sys.stderr)
+        tell(note)
     return settings
 
 
 def add_crop_argument(parser: argparse.ArgumentParser, meaning: str) -> None:
-    """`--crop`, a part of the calibrated field."""
+    """Add `--crop`, a part of the calibrated field."""
     parser.add_argument("--crop", type=crop_argument, metavar="Y,X,H,W", help=meaning)
 
 
@@ -90,66 +108,82 @@ def crop_argument(text: str) -> Crop:
         top, left, height, width = (int(word) for word in text.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a crop; give four whole numbers as Y,X,H,W"
+            f"must be four whole numbers Y,X,H,W, not {text!r}"
         ) from None
     return top, left, height, width
 
 
 def count_argument(text: str) -> int:
-    """Parse a number of things, of which there is at least one."""
+    """Parse a count of at least 1."""
     if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)
+
+
+def add_seed_argument(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add `--seed`."""
+    parser.add_argument(
+        "--seed",
+        type=seed_argument,
+        default=0,
+        metavar="N",
+        help=f"random seed of {what} (default: 0)",
+    )
 
 
 def seed_argument(text: str) -> int:
     """Parse the seed of a random generator."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, not {text!r}")
     return int(text)
 
 
 def length_argument(text: str) -> float:
-    """Parse a length, which is larger than 0, in the unit of its option."""
+    """Parse a length above 0."""
     try:
         value = float(text)
     except ValueError:
         value = 0.0
     if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+        raise argparse.ArgumentTypeError(f"must be a number above 0, not {text!r}")
     return value
 
 
 def size_argument(text: str) -> tuple[int, int]:
-    """Width and height from `1920x1080`."""
+    """Parse WIDTHxHEIGHT, such as 1920x1080."""
     try:
         width, height = (int(part) for part in text.lower().split("x"))
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a size; give width and height as 1920x1080"
+            f"must be WIDTHxHEIGHT, such as 1920x1080, not {text!r}"
         ) from None
     return width, height
 
 
 def add_output_argument(parser: argparse.ArgumentParser) -> None:
-    """The folder to create."""
+    """Add the output folder."""
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         required=True,
         metavar="DIR",
-        help="folder to create; one that holds files already is not touched",
+        help="folder to create; must not hold files yet",
     )
 
 
 def add_json_argument(parser: argparse.ArgumentParser) -> None:
-    """`--json`, for scripts."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    """Add `--json`, for scripts."""
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def tell(sentence: str) -> None:
+    """Print a note on standard error, apart from the result."""
+    print(f"{PROGRAM}: {sentence}", file=sys.stderr)
 
 
 def print_result(result: dict[str, Any], as_json: bool) -> None:
-    """Print names and values, for people or for scripts."""
+    """Print names and values, as a table or as JSON."""
     if as_json:
         print(json.dumps(result, indent=2))
         return

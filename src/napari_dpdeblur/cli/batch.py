@@ -1,9 +1,8 @@
-"""`batch`: many captures on this computer or on a dask cluster."""
+"""`batch`: fit many captures, on this computer or on a dask cluster."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,10 @@ from napari_dpdeblur.cli.arguments import (
     add_json_argument,
     add_level_arguments,
     count_argument,
+    given_levels,
     given_settings,
     print_result,
+    tell,
 )
 
 if TYPE_CHECKING:
@@ -30,27 +31,27 @@ def add_parser(subparsers: Subparsers) -> None:
         "batch",
         help="fit many captures, on this computer or on a cluster",
         description="Fit every capture in the given folders. Each gets a run folder in the output "
-        "folder, index.json tells how it went. Safe to interrupt: the same command goes on, and "
-        "what is finished is not computed again.",
+        "folder; index.json lists their status. After an interruption, the same command resumes; "
+        "finished captures are skipped.",
     )
     parser.add_argument(
         "captures", nargs="+", type=Path, metavar="FOLDER", help="folders with captures"
     )
     add_calibration_argument(parser)
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for all results"
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the run folders"
     )
     parser.add_argument(
         "--scheduler",
         default="local",
         metavar="ADDRESS",
-        help="dask scheduler, such as tcp://10.0.0.1:8786 (default: processes on this computer)",
+        help="dask scheduler, such as tcp://10.0.0.1:8786 (default: local, this computer)",
     )
     parser.add_argument(
         "--workers",
         type=count_argument,
         metavar="N",
-        help="processes on this computer (default: by memory)",
+        help="local worker processes (default: as many as cores and memory allow)",
     )
     add_fit_arguments(parser)
     add_level_arguments(parser)
@@ -69,16 +70,15 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.calibration,
         arguments.output,
         settings,
-        arguments.black,
-        arguments.white,
+        **given_levels(arguments),
     )
     index = _computed(plan, settings, arguments) if plan.pending else Index(captures=plan.entries)
     failures = [e for e in index.captures if e.status == "failed" and e.key in plan.asked]
     print_result(_summary(plan, index), arguments.json)
     if failures:
         raise ResultError(
-            f"{len(failures)} of {len(plan.asked)} captures failed, the first one because: "
-            f"{failures[0].message} All reasons are in {plan.output / 'index.json'}."
+            f"{len(failures)} of {len(plan.asked)} captures failed. The first error: "
+            f"{failures[0].message} All errors are listed in {plan.output / 'index.json'}."
         )
 
 
@@ -95,15 +95,15 @@ def _computed(plan: Plan, settings: FitSettings, arguments: argparse.Namespace) 
         workers = local_workers(arguments.workers, plan.memory_bytes, settings, len(pending))
         threads = threads_each(settings, workers)
         if workers < (arguments.workers or 1):
-            _tell("a GPU fits one capture at a time: 1 worker, whatever --workers says.")
+            tell(f"a GPU fits one capture at a time: using 1 worker, not {arguments.workers}.")
         number = "1 worker" if workers == 1 else f"{workers} workers"
-        where = f"{number} of about {plan.memory_bytes / 1e9:.1f} GB"
+        where = f"{number}, about {plan.memory_bytes / 1e9:.1f} GB each"
     with (
         tqdm(total=len(pending), desc=where, unit="capture", disable=arguments.json) as bar,
         connected(arguments.scheduler, workers) as client,
     ):
         if arguments.scheduler != LOCAL:
-            _tell_if_nobody_works(client, arguments.scheduler)
+            _tell_if_without_workers(client, arguments.scheduler)
         failed = 0
 
         def show(report: Report) -> None:
@@ -115,19 +115,14 @@ def _computed(plan: Plan, settings: FitSettings, arguments: argparse.Namespace) 
         return run_plan(plan, client, threads, show)
 
 
-def _tell_if_nobody_works(client: Any, address: str) -> None:
+def _tell_if_without_workers(client: Any, address: str) -> None:
     from napari_dpdeblur.batch.cluster import has_workers
 
     if not has_workers(client):
-        _tell(
-            f"the scheduler at {address} has no workers, waiting for them; start one with "
+        tell(
+            f"waiting for workers, because the scheduler at {address} has none; start one with "
             f"`dask worker {address}`."
         )
-
-
-def _tell(sentence: str) -> None:
-    """For people, beside the result: not into what --json prints."""
-    print(f"napari-dpdeblur: {sentence}", file=sys.stderr)
 
 
 def _summary(plan: Plan, index: Index) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`convert`: captures as 14-bit PNG pairs, as Xin et al. published theirs, or as float TIFFs."""
+"""`convert`: write captures as 14-bit PNG pairs, the published format, or as float TIFFs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from napari_dpdeblur.cli.arguments import (
     add_capture_arguments,
     add_json_argument,
     add_output_argument,
+    given_levels,
     print_result,
 )
 
@@ -22,7 +23,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "convert",
         help="write captures with square pixels as PNG or TIFF pairs",
-        description="Write the two views of a capture, or of every capture in a folder, with "
+        description="Write both views of a capture, or of every capture in a folder, with "
         "square pixels. PNG: 16-bit grey on the 14-bit scale of the published scenes (black "
         "1024, white 16383). TIFF: float32, linear, (raw - black) / white.",
     )
@@ -32,7 +33,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--format",
         choices=("auto", "png", "tiff"),
         default="auto",
-        help="auto: PNG where it loses nothing (one linear channel), else TIFF",
+        help="auto: PNG if lossless (one linear channel), else TIFF (default: auto)",
     )
     add_json_argument(parser)
     parser.set_defaults(run=run)
@@ -50,14 +51,14 @@ def run(arguments: argparse.Namespace) -> None:
     files: list[str] = []
     with atomic_folder(arguments.output, overwrite=False, known_files=()) as partial:
         for paths in tqdm(pending, desc="Converting", unit="capture", delay=1):
-            capture = open_capture(*paths, black=arguments.black, white=arguments.white)
+            capture = open_capture(*paths, **given_levels(arguments))
             files += write_pair(capture, partial, arguments.format)
     folder = str(arguments.output)
     print_result({"folder": folder, "files": files}, arguments.json)
 
 
 def _pending(arguments: argparse.Namespace) -> list[tuple[Path, ...]]:
-    """The files of each capture to convert."""
+    """List the files of each capture to convert."""
     from napari_dpdeblur.capture import list_captures
 
     given = arguments.capture

@@ -1,4 +1,4 @@
-"""`demo`: the whole journey on a built-in synthetic scene, with or without a screen."""
+"""`demo`: simulate, fit and show a built-in scene, with or without a display."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from napari_dpdeblur.cli.arguments import PROGRAM
 from napari_dpdeblur.cli.simulate import CALIBRATION_FILE, NAME
 from napari_dpdeblur.fitting.presets import Preset
 from napari_dpdeblur.screen import no_window_reason
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from napari_dpdeblur.results import Result
 
 PREVIEW_FILE = "preview.png"
-# The last one lies on top in napari.
-SHOWN_FILES = ("defocus_map.tif", "all_in_focus.tif")
 SIMULATED_FILES = (
     f"{NAME}_left.pgm",
     f"{NAME}_right.pgm",
@@ -36,9 +35,10 @@ def add_parser(subparsers: Subparsers) -> None:
     """Add the command."""
     parser = subparsers.add_parser(
         "demo",
-        help="run on a built-in scene and show the result",
-        description="Simulate a capture, fit it and show the result in napari, or, without a "
-        "display or a Qt binding, write a picture. An earlier demo in the same folder is replaced.",
+        help="fit a built-in scene and show the result",
+        description="Simulate a capture, fit it, write a run folder with a preview picture, and "
+        "open the folder in napari if there is a display and a Qt binding. An earlier demo in the "
+        "same folder is replaced.",
     )
     parser.add_argument(
         "-o",
@@ -59,17 +59,17 @@ def run(arguments: argparse.Namespace) -> None:
     from napari_dpdeblur.results.run_folder import RUN_FILES
 
     known_files = (*RUN_FILES, *SIMULATED_FILES)
-    # Less than a whole demo is somebody's own simulation or run.
+    # A folder with only some of a demo's files is a simulation or run of the user.
     is_demo = not _names(arguments.output) < set(known_files)
     check_output_folder(arguments.output, overwrite=is_demo, known_files=known_files)
     simulation = simulate(*SIZE, seed=SEED)
     result = _fit(simulation)
     with atomic_folder(arguments.output, overwrite=True, known_files=known_files) as partial:
         _write(simulation, result, partial)
-    print(f"Result picture: {(arguments.output / PREVIEW_FILE).resolve()}")
-    reason = "asked for" if arguments.headless else no_window_reason()
+    print(f"Preview: {(arguments.output / PREVIEW_FILE).resolve()}")
+    reason = "--headless" if arguments.headless else no_window_reason()
     if reason is None:
-        open_in_napari([arguments.output / name for name in SHOWN_FILES])
+        open_in_napari(arguments.output)
     else:
         print(f"napari was not opened ({reason}).")
 
@@ -85,7 +85,7 @@ def _fit(simulation: Simulation) -> Result:
 
 
 def _write(simulation: Simulation, result: Result, folder: Path) -> None:
-    """A run folder, and beside its files the capture, its calibration and the truth."""
+    """Write a run folder that also holds the capture, its calibration and the ground truth."""
     from napari_dpdeblur.calibration import save_calibration
     from napari_dpdeblur.datasets.synthetic.scene import write_synthetic
     from napari_dpdeblur.results import write_run
@@ -95,6 +95,7 @@ def _write(simulation: Simulation, result: Result, folder: Path) -> None:
     save_calibration(simulation.calibration, folder / CALIBRATION_FILE)
 
 
-def open_in_napari(paths: list[Path]) -> None:
-    """Show files in a napari of its own, and come back when it is closed."""
-    subprocess.run([sys.executable, "-m", "napari", *map(str, paths)], check=False)
+def open_in_napari(folder: Path) -> None:
+    """Open a run folder with the plugin's reader in a new napari; return when it is closed."""
+    reader = ["--plugin", PROGRAM]  # the plugin and the command have the same name
+    subprocess.run([sys.executable, "-m", "napari", *reader, str(folder)], check=False)

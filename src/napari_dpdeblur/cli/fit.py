@@ -1,9 +1,8 @@
-"""`fit`: the main job, from a capture and a calibration to a run folder."""
+"""`fit`: from a capture and a calibration to a run folder."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from napari_dpdeblur.cli.arguments import (
     given_settings,
     open_given_capture,
     print_result,
+    tell,
 )
 
 if TYPE_CHECKING:
@@ -36,17 +36,15 @@ def add_parser(subparsers: Subparsers) -> None:
     add_fit_arguments(parser)
     add_crop_argument(parser, "part of the calibrated field to fit")
     parser.add_argument(
-        "--resume", action="store_true", help="go on from the checkpoint of an interrupted fit"
+        "--resume", action="store_true", help="continue from the checkpoint of an interrupted fit"
     )
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace an earlier run in the output folder"
-    )
+    parser.add_argument("--overwrite", action="store_true", help="replace an earlier run in DIR")
     add_json_argument(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Check everything that can be checked quickly, then fit and write."""
+    """Check all input that can be checked quickly, then fit and write."""
     from napari_dpdeblur.results import check_run_folder, write_run
 
     settings = given_settings(arguments)
@@ -70,7 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
     except KeyboardInterrupt:
         if checkpoint.path.exists():
-            print("The same command with --resume goes on where it was.", file=sys.stderr)
+            tell("add --resume to the same command to continue this fit.")
         raise
     write_run(result, arguments.output, arguments.overwrite)
     checkpoint.remove()
@@ -89,6 +87,6 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def checkpoint_path(output: Path) -> Path:
-    """Beside the run folder, which appears only when it is complete."""
+    """The checkpoint file beside the run folder, which exists only once it is complete."""
     output = Path(output)
     return output.with_name(output.name + ".checkpoint")

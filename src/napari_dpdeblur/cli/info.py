@@ -1,4 +1,4 @@
-"""`info`: what a capture is."""
+"""`info`: describe a capture."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add the command."""
-    parser = subparsers.add_parser("info", help="describe a capture")
+    parser = subparsers.add_parser(
+        "info",
+        help="describe a capture",
+        description="Print the size, levels, orientation, provenance and warnings of a capture.",
+    )
     add_capture_arguments(parser)
     add_json_argument(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print size, levels, orientation, provenance and warnings of a capture."""
+    """Print the description of a capture."""
     print_result(open_given_capture(arguments).describe(), arguments.json)

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 from napari_dpdeblur import __version__
 from napari_dpdeblur.cli import batch, calibrate, convert, demo, fetch, fit, info, render, simulate
+from napari_dpdeblur.cli.arguments import PROGRAM, tell
 from napari_dpdeblur.cli.compare import ablation, baseline, benchmark, evaluate, focus_stack
+from napari_dpdeblur.cli.old_names import with_current_names
 from napari_dpdeblur.errors import DpDeblurError
 
-PROGRAM = "napari-dpdeblur"
 BAD_INPUT_STATUS = 2
 INTERRUPTED_STATUS = 130
 
@@ -36,7 +37,7 @@ COMMANDS = (
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser with all commands."""
+    """Build the parser with all commands."""
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="All-in-focus images and defocus maps from dual-pixel captures.",
@@ -49,22 +50,23 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status is 2, with one sentence, when the input is bad."""
-    arguments = build_parser().parse_args(argv)
-    # Threads of torch that spin while they wait slow each other down on a busy machine.
+    """Run one command and return its exit status: 2, with one sentence, for bad input."""
+    words = with_current_names(sys.argv[1:] if argv is None else argv)
+    arguments = build_parser().parse_args(words)
+    # Torch threads that spin while they wait slow each other down on a busy machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         arguments.run(arguments)
     except DpDeblurError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        tell(str(error))
         return BAD_INPUT_STATUS
     except MemoryError:
-        print(f"{PROGRAM}: there is not enough memory for this.", file=sys.stderr)
+        tell("not enough memory.")
         return BAD_INPUT_STATUS
-    except BrokenPipeError:  # as in `... | head`: nobody wants to read the rest
+    except BrokenPipeError:  # as in `... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return INTERRUPTED_STATUS
     except KeyboardInterrupt:
-        print(f"{PROGRAM}: interrupted", file=sys.stderr)
+        tell("interrupted")
         return INTERRUPTED_STATUS
     return 0

@@ -1,4 +1,4 @@
-"""`render`: both views of a saved multiplane image, as a calibrated lens would show it."""
+"""`render`: render both views of a saved multiplane image through a calibrated lens."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "render",
         help="render both views of a saved multiplane image",
-        description="Write left.tif and right.tif: float32, linear, in the unit of the layers, "
-        "without the vignetting that a capture has.",
+        description="Render both views of a multiplane image and write left.tif and right.tif: "
+        "float32, linear, in the unit of the layers, without vignetting.",
     )
-    parser.add_argument("mpi", type=Path, metavar="MPI", help="mpi.tif or the run folder of a fit")
+    parser.add_argument("mpi", type=Path, metavar="MPI", help="mpi.tif or a run folder")
     add_calibration_argument(parser)
     add_crop_argument(
-        parser, "where in the calibrated field the layers lie, when they do not cover all of it"
+        parser, "part of the calibrated field that the layers cover, if not all of it"
     )
     add_output_argument(parser)
     add_json_argument(parser)

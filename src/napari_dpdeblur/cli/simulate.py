@@ -1,4 +1,4 @@
-"""`simulate`: a capture of a scene that is known exactly, with its calibration."""
+"""`simulate`: render a capture of a synthetic scene, with calibration and ground truth."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from napari_dpdeblur.cli.arguments import (
     add_json_argument,
     add_output_argument,
+    add_seed_argument,
     print_result,
-    seed_argument,
+    size_argument,
 )
 
 if TYPE_CHECKING:
@@ -20,31 +21,30 @@ if TYPE_CHECKING:
 NAME = "synthetic"
 CALIBRATION_FILE = f"{NAME}.dpcal"
 MPI_FILE = "mpi.tif"
-DEFAULT_SIZE = (504, 672)
+DEFAULT_SIZE = (672, 504)
 
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add the command."""
     parser = subparsers.add_parser(
         "simulate",
-        help="render a capture of a known scene",
-        description=f"Write a capture of a synthetic scene as the phone app would "
+        help="render a capture of a synthetic scene",
+        description="Write a capture of a synthetic scene in the format of the phone app "
         f"({NAME}_left.pgm, {NAME}_right.pgm), its calibration ({CALIBRATION_FILE}) and the "
-        f"truth: {NAME}_all_in_focus.tif, {NAME}_defocus.tif and the layers, {MPI_FILE}.",
+        f"ground truth: {NAME}_all_in_focus.tif, {NAME}_defocus.tif and the layers, {MPI_FILE}.",
     )
     add_output_argument(parser)
     parser.add_argument(
         "--size",
-        nargs=2,
-        type=int,
+        type=size_argument,
         default=DEFAULT_SIZE,
-        metavar=("H", "W"),
-        help="rows (even) and columns with square pixels (default: %(default)s)",
+        metavar="WxH",
+        help="size of the capture in square pixels, with an even height (default: 672x504)",
     )
+    add_seed_argument(parser, "scene and noise")
     parser.add_argument(
-        "--seed", type=seed_argument, default=0, help="of scene and noise (default: 0)"
+        "--noise-free", action="store_true", help="add no noise, only 10-bit quantisation"
     )
-    parser.add_argument("--noise-free", action="store_true", help="only 10-bit quantisation")
     add_json_argument(parser)
     parser.set_defaults(run=run)
 
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
     from napari_dpdeblur.datasets.synthetic.simulation import simulate
     from napari_dpdeblur.results.atomic_folder import atomic_folder
 
-    height, width = arguments.size
+    width, height = arguments.size
     with atomic_folder(arguments.output, overwrite=False, known_files=()) as partial:
         simulation = simulate(height, width, arguments.seed, arguments.noise_free)
         files = write_simulation(simulation, partial)
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def write_simulation(simulation: Simulation, folder: Path) -> list[str]:
-    """Write capture, calibration and truth; return the names of the files."""
+    """Write capture, calibration and ground truth; return the names of the files."""
     from napari_dpdeblur.calibration import save_calibration
     from napari_dpdeblur.datasets.synthetic.scene import write_synthetic
     from napari_dpdeblur.results.tiff_files import write_mpi

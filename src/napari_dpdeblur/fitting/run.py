@@ -47,7 +47,7 @@ def fit_events(
 ) -> Generator[FitEvent, None, Result]:
     """Fit a multiplane image to one dual-pixel capture.
 
-    A generator: yields a :class:`FitEvent` after every step and returns a :class:`Result`.
+    A generator: yields a :class:`FitEvent` after every step and returns the `Result`.
     ``crop`` is (top, left, height, width) in the calibrated field. ``control`` pauses or cancels
     from another thread, within a second; ``checkpoint`` saves the state and resumes from it.
     """

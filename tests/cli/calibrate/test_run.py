@@ -30,8 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def arguments(folder: Path, output: Path, **changes: Path) -> list[str]:
-    groups = {"discs": "discs", "white": "white", "black": "black", "vignetting": "sheets"}
-    paths = {name: folder / part for name, part in groups.items()} | changes
+    paths = {name: folder / name for name in ("discs", "white", "black", "sheets")} | changes
     given = [word for name, path in paths.items() for word in (f"--{name}", str(path))]
     target = ["--target", str(changes.get("target", folder / "target.json"))]
     return ["calibrate", "run", *given, *target, "-o", str(output), "--grid", "3x2"]
@@ -113,7 +112,7 @@ def test_target_for_an_impossible_screen(tmp_path, failure):
 def test_a_size_that_is_none(size, tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["calibrate", "target", "--screen", size, "-o", str(tmp_path / "t")])
-    assert "give width and height as 1920x1080" in capsys.readouterr().err
+    assert "must be WIDTHxHEIGHT, such as 1920x1080" in capsys.readouterr().err
 
 
 def test_distance_from_two_calibrations(result, tmp_path, capsys, failure):
@@ -196,4 +195,4 @@ def test_an_even_kernel_size(folder, tmp_path, failure):
 
 def test_a_published_folder_gets_no_constants(pixel4_data, failure):
     given = ["calibrate", "distance", str(pixel4_data / "pixel4"), "--constants", "1", "2"]
-    assert "is a published folder, which is not changed" in failure(*given)
+    assert "is a published folder and is not changed" in failure(*given)

@@ -61,7 +61,7 @@ def test_benchmark_shows_its_progress(
     assert "scene 001, input" in output.err
     assert "holds no picture of scene 001" in output.out
     assert output.err.endswith(
-        "napari-dpdeblur: 1 of 2 rows failed or are not complete; the reasons stand in "
+        "napari-dpdeblur: 1 of 2 rows failed or are incomplete; the reasons are listed in "
         f"{tmp_path / 'r' / 'table.md'}.\n"
     )
 
@@ -90,7 +90,7 @@ def test_a_pair_that_is_none(
     with pytest.raises(SystemExit) as stop:
         main(["benchmark", *common(data, tmp_path / "r"), "--onnx", "just-a-file"])
     assert stop.value.code == 2
-    assert "'just-a-file' is not of the form NAME=PATH" in capsys.readouterr().err
+    assert "must be NAME=PATH, not 'just-a-file'" in capsys.readouterr().err
 
 
 def test_an_output_that_is_a_file(data: Path, tmp_path: Path, failure: Callable[..., str]) -> None:
@@ -119,4 +119,4 @@ def test_baseline(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert tifffile.imread(tmp_path / "w" / "defocus_map.tif").shape == SIZE
     arguments[1] = "onnx"
     assert main([*arguments, "-o", str(tmp_path / "o")]) == 2
-    assert "The method onnx, and only it, needs --model FILE." in capsys.readouterr().err
+    assert "--model FILE is needed for the method onnx, and only for it." in capsys.readouterr().err

@@ -1,1 +1,1 @@
-"""Commands that compare results and methods with ground truth."""
+"""Commands that compare results, methods and ground truth."""

@@ -1,4 +1,4 @@
-"""`ablation`: what each term of the objective is good for, Table 2 of the paper."""
+"""`ablation`: fit without each term of the objective in turn, as in Table 2 of the paper."""
 
 from __future__ import annotations
 
@@ -20,25 +20,26 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "ablation",
         help="fit without each term of the objective in turn",
-        description="Fit all scenes without each term of the objective in turn, without the bias "
-        "correction and with everything, and write table.csv, table.md, report.html and "
-        f"{PLOT_FILE}: the mean defocus of each scene with and without bias correction. Results "
-        "that are there already are not computed again.",
+        description="Fit all scenes without each term of the objective in turn, without bias "
+        "correction, and with all terms. Write table.csv, table.md, report.html and "
+        f"{PLOT_FILE}: the mean defocus of each scene with and without bias correction. "
+        "Existing results are reused.",
     )
     add_data_arguments(parser)
     parser.add_argument(
         "--preset",
         choices=PRESETS,
         default="standard",
-        help="preset to take apart (default: %(default)s)",
+        help="preset to fit with (default: %(default)s)",
     )
     parser.add_argument(
         "--steps",
         type=count_argument,
         default=300,
+        metavar="N",
         help="Adam steps of the preset paper (default: %(default)s)",
     )
-    add_crop_argument(parser, "part of the calibrated field")
+    add_crop_argument(parser, "part of the calibrated field to fit")
     parser.set_defaults(run=run)
 
 

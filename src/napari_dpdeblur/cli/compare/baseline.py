@@ -1,4 +1,4 @@
-"""`baseline`: one of the methods to compare with, on one capture."""
+"""`baseline`: run a baseline method on one capture."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def add_parser(subparsers: Subparsers) -> None:
     """Add the command."""
     parser = subparsers.add_parser(
         "baseline",
-        help="run a published method to compare with",
+        help="run a baseline method on a capture",
         description="Run two-view Wiener deconvolution, the stereo matching of Wadhwa et al., the "
-        "parametric kernels of Punnappurath et al., or a network on one capture; write what it "
-        "makes of all_in_focus.tif and defocus_map.tif.",
+        "parametric kernels of Punnappurath et al., or a network on one capture. Write "
+        "all_in_focus.tif, defocus_map.tif or both, as the method provides.",
     )
-    parser.add_argument("method", choices=(*METHODS, "onnx"), help="which one")
+    parser.add_argument("method", choices=(*METHODS, "onnx"), help="method to run")
     add_capture_arguments(parser)
     add_calibration_argument(parser)
-    parser.add_argument("--model", type=Path, metavar="FILE", help="the network, for onnx")
+    parser.add_argument("--model", type=Path, metavar="FILE", help="ONNX file, for onnx")
     add_output_argument(parser)
     add_json_argument(parser)
     parser.set_defaults(run=run)
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
     from napari_dpdeblur.results.tiff_files import write_image
 
     if (arguments.method == "onnx") != (arguments.model is not None):
-        raise EvaluationError("The method onnx, and only it, needs --model FILE.")
+        raise EvaluationError("--model FILE is needed for the method onnx, and only for it.")
     if arguments.model is not None:
         method = methods.onnx_method("onnx", arguments.model)
     else:

@@ -1,4 +1,4 @@
-"""`benchmark`: methods x scenes, as tables and as a page to look at."""
+"""`benchmark`: compare methods on scenes with ground truth, as tables and a web page."""
 
 from __future__ import annotations
 
@@ -24,54 +24,57 @@ def add_parser(subparsers: Subparsers) -> None:
         help="compare methods on scenes with ground truth",
         description="Run methods on all scenes of a folder in the published layout (NNN_left.png, "
         "NNN_right.png, calibration/, gt_all_in_focus_im/, gt_defocus_map/) and write table.csv, "
-        "table.md and report.html. Results that are there already are not computed again.",
+        "table.md and report.html. Existing results are reused.",
     )
     add_data_arguments(parser)
     parser.add_argument(
         "--methods",
         nargs="+",
         metavar="NAME",
-        help="baselines input, wiener, wadhwa, punnappurath; presets preview, standard, paper "
+        help="baselines: input, wiener, wadhwa, punnappurath; presets: preview, standard, paper "
         "(default: all but paper)",
     )
     add_pair_argument(parser, "--images", "FOLDER", "all-in-focus images of another program")
     add_pair_argument(parser, "--maps", "FOLDER", "defocus maps of another program")
-    add_pair_argument(parser, "--onnx", "FILE", "a network in the ONNX format")
+    add_pair_argument(parser, "--onnx", "FILE", "network in the ONNX format")
     parser.set_defaults(run=run)
 
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
-    """What all comparisons need: data, calibration, scenes, output."""
+    """Add what all comparisons need: data, output, calibration, scenes."""
     parser.add_argument("data", type=Path, metavar="DATA", help="folder in the published layout")
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="REPORT", help="folder to write"
+        "-o", "--output", type=Path, required=True, metavar="REPORT", help="folder for the report"
     )
     parser.add_argument(
-        "--calibration", type=Path, help="calibration file or folder (default: DATA/calibration)"
+        "--calibration",
+        type=Path,
+        metavar="CAL",
+        help="calibration file or folder (default: DATA/calibration)",
     )
     parser.add_argument("--scenes", nargs="+", metavar="NAME", help="only these scenes")
-    parser.add_argument("--threads", type=count_argument, metavar="N", help="CPU threads of torch")
+    parser.add_argument("--threads", type=count_argument, metavar="N", help="CPU threads to use")
     add_json_argument(parser)
 
 
 def add_pair_argument(
     parser: argparse.ArgumentParser, option: str, value: str, description: str
 ) -> None:
-    """An option that may be given several times, as NAME=PATH."""
+    """Add an option that may be repeated, as NAME=PATH."""
     parser.add_argument(
         option,
         action="append",
         default=[],
         type=_named_path,
         metavar=f"NAME={value}",
-        help=f"{description}, as row NAME; may be repeated",
+        help=f"{description}, shown as row NAME; may be repeated",
     )
 
 
 def _named_path(text: str) -> tuple[str, Path]:
     name, separator, path = text.partition("=")
     if not (name.strip() and separator and path.strip()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=PATH")
+        raise argparse.ArgumentTypeError(f"must be NAME=PATH, not {text!r}")
     return name.strip(), Path(path.strip())
 
 
@@ -124,8 +127,8 @@ def compare(
     print_result({**result, "failed": failed}, arguments.json)
     if failed:
         raise EvaluationError(
-            f"{len(failed)} of {len(rows)} rows failed or are not complete; the reasons stand in "
-            f"{arguments.output / 'table.md'}."
+            f"{len(failed)} of {len(rows)} rows failed or are incomplete; the reasons are listed "
+            f"in {arguments.output / 'table.md'}."
         )
 
 
@@ -133,7 +136,7 @@ def _calibration(arguments: argparse.Namespace) -> Path:
     default: Path = arguments.data / "calibration"
     if arguments.calibration is None and not default.exists():
         raise EvaluationError(
-            f"The data folder {arguments.data} has no folder calibration; give --calibration."
+            f"The data folder {arguments.data} has no folder calibration; use --calibration CAL."
         )
     return arguments.calibration or default
 
@@ -146,7 +149,7 @@ def _limit_threads(threads: int | None) -> None:
 
 
 def _rows_with_bar(benchmark: Benchmark, quiet: bool) -> list[Row]:
-    """All rows, with a bar that shows what is running."""
+    """Compute all rows, with a progress bar that names the current one."""
     from tqdm import tqdm
 
     rows: list[Row] = []

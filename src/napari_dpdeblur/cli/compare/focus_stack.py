@@ -1,4 +1,4 @@
-"""`focus-stack`: ground truth from pictures focused from near to far."""
+"""`focus-stack`: compute ground truth from a focus stack."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def add_parser(subparsers: Subparsers) -> None:
     """Add the command."""
     parser = subparsers.add_parser(
         "focus-stack",
-        help="make ground truth from a focus stack",
-        description="From slices focused from near to far, evenly in dioptres, make the sharp "
-        "image and the defocus map of the capture that is focused like the first slice, and write "
-        "them where benchmark and evaluate look for them: DATA/gt_all_in_focus_im/NAME_gt.png and "
-        "DATA/gt_defocus_map/NAME_gt.png.",
+        help="compute ground truth from a focus stack",
+        description="From slices focused from near to far, evenly spaced in dioptres, compute the "
+        "sharp image and the defocus map of the capture that is focused like the first slice. "
+        "Write DATA/gt_all_in_focus_im/NAME_gt.png and DATA/gt_defocus_map/NAME_gt.png, where "
+        "benchmark expects them.",
     )
     parser.add_argument(
         "slices",
@@ -28,16 +28,14 @@ def add_parser(subparsers: Subparsers) -> None:
         type=Path,
         metavar="SLICE",
         help="PNG or TIFF files from near to far, or a folder of them sorted by name: linear, "
-        "black at 0, full scale of an integer file = 1",
+        "black at 0, full scale of integers = 1",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="DATA", help="folder of the scenes"
+        "-o", "--output", type=Path, required=True, metavar="DATA", help="folder with the scenes"
     )
     parser.add_argument("--name", required=True, help="name of the scene, such as 001")
-    parser.add_argument(
-        "--no-align", action="store_true", help="the slices lie on each other already"
-    )
-    parser.add_argument("--overwrite", action="store_true", help="replace an earlier truth")
+    parser.add_argument("--no-align", action="store_true", help="do not align the slices")
+    parser.add_argument("--overwrite", action="store_true", help="replace existing ground truth")
     add_json_argument(parser)
     parser.set_defaults(run=run)
 

@@ -28,7 +28,7 @@ def fit_command(
     files = list(capture.source.files) or [NO_FILE["capture"]]
     words = ["napari-dpdeblur", "fit", *files]
     if capture.source.files:
-        words += ["--black", f"{capture.black:g}", "--white", f"{capture.white:g}"]
+        words += ["--black-level", f"{capture.black:g}", "--white-level", f"{capture.white:g}"]
     words += ["--calibration", str(calibration_path or NO_FILE["calibration"])]
     words += _settings_words(settings)
     if crop is not None:
