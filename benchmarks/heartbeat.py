@@ -37,6 +37,7 @@ PATIENCE_S = 900
 TARGET_SCREEN, TARGET_PITCH_PX = (800, 600), 36.0
 SAMPLE_S, KEPT_S = 0.005, 10.0
 SHOWN_CAUSES = 3
+SHARES = ("within_100_ms", "paused_cpu")
 
 
 class Sampler:
@@ -274,8 +275,9 @@ def missed(results: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def _numbers(found: dict[str, Any]) -> dict[str, Any]:
-    """All but the notes on the longest gaps."""
-    return {name: value for name, value in found.items() if name != "worst"}
+    """All but the notes on the longest gaps; shares also in percent."""
+    shares = {f"{name}_percent": 100 * found[name] for name in SHARES if name in found}
+    return {name: value for name, value in found.items() if name != "worst"} | shares
 
 
 def size_argument(text: str) -> tuple[int, int]:

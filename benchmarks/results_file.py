@@ -66,7 +66,7 @@ def command_line(arguments: list[str]) -> str:
 
 def figure_name(text: str) -> str:
     """Lower-case words joined by underscores: `peak memory GB` becomes `peak_memory_gb`."""
-    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+    return re.sub(r"[^a-z0-9]+", "_", text.lower().replace("'", "")).strip("_")
 
 
 def _cpu_model() -> str:

@@ -276,7 +276,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not options.json:
             print(outcomes[-1].row(), *outcomes[-1].broken[:5], sep="\n  ", flush=True)
     if options.save:
-        save_figures("robustness_fuzz", {o.reader: _numbers(o) for o in outcomes})
+        whole = {"peak_gb": max(outcome.peak_gb for outcome in outcomes)}
+        figures = {outcome.reader: _numbers(outcome) for outcome in outcomes}
+        save_figures("robustness_fuzz", {**figures, "all_readers": whole})
     if options.json:
         print(json.dumps([asdict(outcome) for outcome in outcomes], indent=2))
     broken = sum(len(outcome.broken) for outcome in outcomes)
