@@ -95,7 +95,10 @@ def measured(known: Simulation) -> Seam:
 def _first_border(known: Simulation) -> tuple[int, int, int]:
     """Number of bands, row of the first border and overlap there, in square pixels."""
     problem = pose_problem(known.capture, known.calibration, FitSettings(), torch.device("cpu"))
-    first, second, *others = bands_of(problem, largest_scale=1.0)
+    bands = bands_of(problem, largest_scale=1.0)
+    if len(bands) < 2:
+        sys.exit("A capture of this size is fitted in one band; use a larger --size.")
+    first, second, *others = bands
     pitch = problem.pixel_pitch[0]
     row = pitch * (first.last + second.first) // 2
     return 2 + len(others), row, pitch * (first.last - second.first)
