@@ -75,8 +75,9 @@ def objective_of(result: Result, problem: FitProblem) -> dict[str, float]:
         loss_weights(FitSettings().weights, len(kernels)),
         bias_correction(kernels, mean_intensity=float(views.mean())),
     )
-    color = result.mpi.color * problem.intensity_scale / brightest
-    terms, _, _ = objective.layer_gradient(color.clamp(0, 1), result.mpi.alpha)
+    color, alpha = torch.as_tensor(result.mpi_color), torch.as_tensor(result.mpi_alpha)
+    color = color * problem.intensity_scale / brightest
+    terms, _, _ = objective.layer_gradient(color.clamp(0, 1), alpha)
     return terms.as_dict()
 
 

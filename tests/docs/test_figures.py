@@ -47,7 +47,7 @@ CONSTANTS = {
     },
 }
 MARKED = "@"  # stands for a marked figure
-NUMBER = rf"(?:\d[\d.,]*|{MARKED})"
+NUMBER = rf"(?:\d(?:[\d.,]*\d)?|{MARKED})"
 WITH_UNIT = re.compile(
     rf"(?<![\w.])((?:{NUMBER}(?:, | and | to | / ))*{NUMBER}) (dB|s|GB|ms|MB|%)(?![\w])"
 )
@@ -67,9 +67,9 @@ def unmarked(text: str, constants: set[str]) -> list[str]:
     """Numbers with a unit, and scores in tables, that are neither marked nor constants."""
     shown = visible_text(text)
     found = [
-        f"{number.rstrip(',')} {unit}"
+        f"{number} {unit}"
         for numbers, unit in WITH_UNIT.findall(shown)
-        for number in re.findall(r"\d[\d.,]*", numbers)
+        for number in re.findall(r"\d(?:[\d.,]*\d)?", numbers)
     ]
     return [each for each in found if each not in constants] + _unmarked_scores(shown)
 
