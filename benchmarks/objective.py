@@ -52,8 +52,8 @@ def paper_run(capture, calibration, crop, steps: int):
 
 
 def map_scores(defocus_map, truth: Path | None, crop) -> dict[str, float]:
-    """AIWE(1), AIWE(2), 1 - |rho| of a map of the crop, of any size."""
-    if truth is None:
+    """AIWE(1), AIWE(2), 1 - |rho| of a map of the crop, of any size; empty without a map."""
+    if truth is None or defocus_map is None:
         return {}
     top, left, height, width = crop
     gt = load_defocus(truth)

@@ -58,8 +58,8 @@ def timed(name, action):
 def import_all():
     import importlib, pkgutil
     import napari_dpdeblur.viewer as package
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
 
 plugin = "napari-dpdeblur"
 import numpy
