@@ -12,7 +12,11 @@ from types import ModuleType
 import pytest
 
 import memory_estimates
+import report_figures
 import results_file
+from napari_dpdeblur.evaluation.comparison import published
+from napari_dpdeblur.evaluation.comparison.result_store import Row
+from napari_dpdeblur.evaluation.comparison.tables import table_rows, to_csv
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RESULT_FILES = sorted((REPOSITORY / "benchmarks" / "results").glob("*.json"))
@@ -115,6 +119,18 @@ def test_a_result_file_tells_how_it_was_made(path: Path) -> None:
     assert not re.search(r"[\"\s]/\w+/", path.read_text("utf-8")), "a path of some computer"
 
 
+@pytest.mark.parametrize("name", ["README.md", "docs/explanation/results.md"])
+def test_published_scores_are_those_of_the_paper(name: str) -> None:
+    rows = [row.split("|")[1:-1] for row in (REPOSITORY / name).read_text("utf-8").splitlines()]
+    shown = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows if row}
+    for label in ("DPDNet", "Garg et al.", "Xin et al."):
+        (cells,) = (v for k, v in shown.items() if k.startswith(label) and "published" in k)
+        scores = published.COMPARISON[label]
+        assert [cell for cell in cells if cell != "-"] == [
+            f"{value:.{2 if metric == 'psnr_db' else 3}f}" for metric, value in scores.items()
+        ]
+
+
 def test_stored_estimates_are_those_of_the_program() -> None:
     stored = FILLER.figure_set("memory_estimates")
     assert stored == pytest.approx(memory_estimates.estimates_gb())
@@ -166,3 +182,10 @@ def test_saved_figures_have_short_names_and_few_digits(
     assert content["command"] == "python benchmarks/blur.py pixel4 --save"
     assert content["figures"] == {"peak_memory_gb": 1.23457, "naparis_start": {"time_s": 2}}
     assert {"date", "version", "machine"} <= set(content)
+
+
+def test_a_report_becomes_a_figure_set_without_published_rows(tmp_path: Path) -> None:
+    rows = [Row("two-view", "A", scene, {"psnr_db": 20.0 + i}) for i, scene in enumerate("xyz")]
+    table = to_csv(table_rows(rows, published.COMPARISON))
+    (tmp_path / "table.csv").write_text(table, "utf-8")
+    assert report_figures.mean_scores(tmp_path) == {"two_view": {"psnr_db": 21.0}}
