@@ -1,11 +1,11 @@
 """Speed and memory of the tiled blur with published kernels, as ratios measured in one run.
 
-    python benchmarks/blur.py CALIBRATION [--repeats 5] [--json]
+    python benchmarks/blur.py CALIBRATION [--repeats 5] [--json] [--save]
 
-CALIBRATION is a calibration file or the published folder. Twelve layers of 1008 x 1344 px are
-blurred for both views, against (a) one forward and inverse FFT of a 24 x 1008 x 1344 stack, which
-moves the same amount of data, and (b) direct convolution tile by tile. Best times of all repeats;
-the exit status is 1 when a limit is missed.
+CALIBRATION is a calibration file or the published folder. Blurs twelve layers of 1008 x 1344 px for
+both views and compares with (a) one forward and inverse FFT of a 24 x 1008 x 1344 stack, which
+moves the same amount of data, and (b) direct convolution of each tile. Times are the best of all
+repeats; the exit status is 1 when a limit is missed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 
-# On a busy machine threads that wait would otherwise spin and keep the others from working.
+# Waiting threads would otherwise spin and slow down the others on a busy machine.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numpy as np
@@ -29,6 +29,7 @@ from torch import Tensor
 from measured import gigabytes
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.optics import KernelGrid, TiledBlur, TileLayout
+from results_file import add_save_option, save_figures
 
 LAYERS, HEIGHT, WIDTH = 12, 1008, 1344
 SCALES = np.linspace(1.3, 0.1, LAYERS)
@@ -45,7 +46,7 @@ def layer_kernels(calibration: str) -> list[KernelGrid]:
 
 
 def best_times(tasks: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Shortest wall time of each task; the tasks take turns, so that all see the same machine."""
+    """Shortest wall time of each task; tasks alternate, so that the load affects all alike."""
     times: dict[str, list[float]] = {name: [] for name in tasks}
     for _ in range(repeats):
         for name, task in tasks.items():
@@ -56,7 +57,7 @@ def best_times(tasks: dict[str, Callable[[], object]], repeats: int) -> dict[str
 
 
 def direct_blur(layers: Tensor, kernels: list[KernelGrid], layout: TileLayout) -> Tensor:
-    """Blur with hard tile selection by direct convolution."""
+    """Direct convolution with hard tile selection."""
     out = layers.new_empty(LAYERS, 2, *layout.shape)
     for layer, grid, views in zip(layers, kernels, out, strict=True):
         top, left = (size // 2 for size in grid.size_px)
@@ -72,7 +73,7 @@ def direct_blur(layers: Tensor, kernels: list[KernelGrid], layout: TileLayout) -
 
 
 def peak_memory_gb(calibration: str) -> float:
-    """Peak of a fresh process that loads the kernels and blurs once."""
+    """Peak memory of a new process that loads the kernels and blurs once."""
     command = [sys.executable, __file__, calibration, "--only-blur"]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
@@ -94,7 +95,7 @@ def measure(calibration: str, repeats: int) -> dict[str, float]:
     stack = torch.rand(2 * LAYERS, HEIGHT, WIDTH)
     hard, blended = (TiledBlur(kernels, layout, blend) for blend in (0, BLEND_PX))
     error = (hard(layers)[:, :, 0] - direct_blur(layers, kernels, layout)).abs().max()
-    assert error < 1e-4, "the two ways to blur disagree"
+    assert error < 1e-4, "tiled blur and direct convolution disagree"
     times = best_times(
         {
             "fft": lambda: torch.fft.irfft2(torch.fft.rfft2(stack), s=(HEIGHT, WIDTH)),
@@ -116,15 +117,18 @@ def measure(calibration: str, repeats: int) -> dict[str, float]:
 def main() -> int:
     """Print the figures with their limits; 1 when one is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("calibration")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("calibration", help="calibration file or published folder")
+    parser.add_argument("--repeats", type=int, default=5, help="runs to take the best of")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_save_option(parser)
     parser.add_argument("--only-blur", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only_blur:
         print(blur_once(options.calibration))
         return 0
     figures = measure(options.calibration, options.repeats)
+    if options.save:
+        save_figures("blur", figures)
     if options.json:
         print(json.dumps(figures))
     else:

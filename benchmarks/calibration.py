@@ -1,19 +1,19 @@
 """Calibration against known kernels: kernel error, disparity, vignetting, a fit, time, memory.
 
-    python benchmarks/calibration.py kernels [--seed 0] [--data DIR] [--json]
-    python benchmarks/calibration.py end-to-end [--data DIR] [--json]
-    python benchmarks/calibration.py noise [--data DIR] [--json]
-    python benchmarks/calibration.py run [--threads 2] [--data DIR] [--json]
+    python benchmarks/calibration.py kernels [--seed 0] [--data DIR] [--json] [--save]
+    python benchmarks/calibration.py end-to-end [--data DIR] [--json] [--save]
+    python benchmarks/calibration.py noise [--data DIR] [--json] [--save]
+    python benchmarks/calibration.py run [--threads 2] [--data DIR] [--json] [--save]
 
-`--data` is the folder that holds `pixel4/calibration` and `app_capture` (default:
-DPDEBLUR_TEST_DATA). Captures are rendered through the published kernels at the noise of a real
-shot of the app; `noise` measures that noise. `run` starts the command line on captures of the full
-size. The exit status is 1 when a limit is missed. Poses: see calibration_poses.py.
+`--data` is the folder that contains `pixel4/calibration` and `app_capture` (default:
+DPDEBLUR_TEST_DATA). Captures are rendered through the published kernels with the noise of a real
+capture of the app, which `noise` measures. `run` calls the command line on full-size captures. The
+exit status is 1 when a limit is missed. For poses see calibration_poses.py.
 
-Kernel errors are relative L2 errors of kernels whose pair has its centroid in the middle, which is
-how a fit uses them: a shift that both views share moves the sharp picture and nothing else, and a
-homography takes part of it up, so that no capture of a target can tell it. `registered`: after the
-best common shift instead; `as_stored`: without either.
+Kernel errors are relative L2 errors after each pair is centred on its common centroid, as in a fit:
+a shift common to both views only moves the sharp image, and the homography absorbs part of it, so
+no capture of a target can determine it. `registered`: after the best common shift instead;
+`as_stored`: without either.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from napari_dpdeblur.datasets.synthetic.calibration_captures import (
     write_shoot,
 )
 from napari_dpdeblur.datasets.synthetic.screen_pose import Pose
+from results_file import add_save_option, save_figures
 
 SCREEN_PX = (1920, 1080)
 TYPICAL = Pose(rotation_deg=4, tilt_deg=(5, -4), offset_px=(20, -10), distortion=-0.02)
@@ -60,12 +61,12 @@ PSNR_LIMIT_DB, AIWE_LIMIT = 0.1, 0.003
 
 
 def target() -> Target:
-    """The pattern for a common screen at the default distance."""
+    """The calibration target for a common screen at the default distance."""
     return Target.for_screen(*SCREEN_PX, pitch_for_screen(*SCREEN_PX, 27, 45))
 
 
 def shifted(kernels: np.ndarray, x: float, y: float) -> np.ndarray:
-    """Kernels (..., K, K) moved by a fraction of a pixel."""
+    """Kernels (..., K, K) shifted by a fraction of a pixel."""
     size = kernels.shape[-1]
     phase = np.fft.fftfreq(size)[:, None] * y + np.fft.rfftfreq(size) * x
     spectrum = np.fft.rfft2(kernels) * np.exp(-2j * np.pi * phase)
@@ -91,7 +92,7 @@ def registered_error(found: np.ndarray, truth: np.ndarray) -> float:
 
 
 def centred(kernels: np.ndarray) -> np.ndarray:
-    """Kernels (2, K, K) shifted together so that the mean of their centroids is the middle."""
+    """Kernels (2, K, K) shifted together so that their mean centroid is central."""
     x, y = centroids_px(kernels).mean(axis=0)
     return shifted(kernels, -x, -y)
 
@@ -120,7 +121,7 @@ def compare(found: Calibration, truth: Calibration) -> dict[str, float]:
 def recover(
     lens: Calibration, burst: int, noisy: bool, blend_px: int = 0, seed: int = 0
 ) -> Calibration:
-    """Photograph the pattern through ``lens`` and calibrate from the captures."""
+    """Simulate captures of the target through ``lens`` and calibrate from them."""
     exposure = Exposure() if noisy else Exposure.noise_free()
     shoot = simulate_shoot(
         target(), lens, TYPICAL, exposure, burst=burst, sheets=6, blend_px=blend_px, seed=seed
@@ -150,14 +151,14 @@ def kernel_figures(lens: Calibration, blend_px: int, seed: int) -> dict[str, Any
 
 
 def scene_scores(lens: Calibration, found: Calibration, seed: int = 0) -> dict[str, list[float]]:
-    """PSNR and AIWE(1) of one synthetic scene, fitted with the true and the found kernels.
+    """PSNR and AIWE(1) of one synthetic scene, fitted with the true and the recovered kernels.
 
-    The scene is seen through the true kernels, each pair centred as the fit centres them, at the
-    noise of a real shot; without vignetting.
+    The scene is rendered with the true kernels, each pair centred as in the fit, with the noise of
+    a real capture and without vignetting.
     """
     from napari_dpdeblur.datasets.synthetic.scene import Noise, render_capture, synthetic_scene
     from napari_dpdeblur.evaluation.metrics import defocus_scores, image_scores
-    from napari_dpdeblur.fitting.run import fit
+    from napari_dpdeblur.fitting import fit
 
     scene = synthetic_scene(lens.field.height, lens.field.width, seed)
     grid = lens.kernel_grid().centred()
@@ -174,7 +175,7 @@ def scene_scores(lens: Calibration, found: Calibration, seed: int = 0) -> dict[s
 
 
 def end_to_end_figures(lens: Calibration) -> dict[str, Any]:
-    """Fits with recovered kernels (six shots) against the same fits with the true ones."""
+    """Loss of a fit with recovered kernels (six shots) against one with the true kernels."""
     scores = scene_scores(lens, recover(lens, 6, True))
     psnr_loss = scores["true"][0] - scores["found"][0]
     aiwe_loss = scores["found"][1] - scores["true"][1]
@@ -187,10 +188,10 @@ def end_to_end_figures(lens: Calibration) -> dict[str, Any]:
 
 
 def noise_figures(data: Path) -> dict[str, Any]:
-    """Variance of a real shot in steps of 10 bits, gain times signal plus a constant.
+    """Noise variance of a real capture in 10-bit steps: gain times signal plus a constant.
 
-    Fourth differences along x in the flat 40 % of the picture, by level of brightness. The
-    simulation must not be less noisy than the shot, and at most a fifth noisier.
+    From fourth differences along x in the flattest 40 % of the image, by brightness. The simulation
+    must not be less noisy than the capture, and at most a fifth noisier.
     """
     capture = open_capture(*sorted((data / "app_capture").glob("*.pgm")))
     figures: dict[str, Any] = {}
@@ -207,7 +208,7 @@ def noise_figures(data: Path) -> dict[str, Any]:
 
 
 def noise_of(picture: np.ndarray) -> tuple[float, float]:
-    """Slope and constant of the variance of a picture (H, W) over its brightness."""
+    """Slope and intercept of the noise variance of an image (H, W) over its brightness."""
     rough = cv2.filter2D(picture, -1, np.array([[1.0, -4, 6, -4, 1]]) / np.sqrt(70))
     smooth = cv2.GaussianBlur(picture, (0, 0), 3)
     slope = np.hypot(cv2.Sobel(smooth, -1, 1, 0), cv2.Sobel(smooth, -1, 0, 1))
@@ -225,7 +226,7 @@ def noise_of(picture: np.ndarray) -> tuple[float, float]:
 
 
 def run_figures(lens: Calibration, threads: int) -> dict[str, Any]:
-    """Time and memory of `calibrate run` on captures of the full size, in a process of its own."""
+    """Time and memory of `calibrate run` on full-size captures, in a separate process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_shoot(simulate_shoot(target(), lens, TYPICAL), target(), folder)
@@ -251,20 +252,21 @@ def run_figures(lens: Calibration, threads: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Print the figures."""
+    """Print the figures; 1 when a limit is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("kernels", "end-to-end", "noise", "run"))
     parser.add_argument("--data", type=Path, default=os.environ.get("DPDEBLUR_TEST_DATA"))
-    parser.add_argument("--seed", type=int, default=0, help="of the noise")
-    parser.add_argument("--blend", type=int, default=0, help="band around tile borders, in px")
-    parser.add_argument("--threads", type=int, default=2, help="of the command line")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the noise")
+    parser.add_argument("--blend", type=int, default=0, help="blending at tile borders, in px")
+    parser.add_argument("--threads", type=int, default=2, help="threads of the command line")
     parser.add_argument("--json", action="store_true", help="print JSON in one line")
+    add_save_option(parser)
     arguments = parser.parse_args()
     if arguments.data is None:
         parser.error("give --data or set DPDEBLUR_TEST_DATA")
     data = Path(arguments.data)
     published = load_calibration(data / "pixel4")
-    # Captures are rendered through these kernels: here they are the lens, nothing was added.
+    # Captures are rendered with these kernels, so they have no excess width here.
     lens = dataclasses.replace(published, excess_variance_px2=(0.0, 0.0))
     figures = {
         "kernels": lambda: kernel_figures(lens, arguments.blend, arguments.seed),
@@ -273,6 +275,8 @@ def main() -> int:
         "run": lambda: run_figures(lens, arguments.threads),
     }[arguments.what]()
     print(json.dumps(figures, indent=None if arguments.json else 2))
+    if arguments.save:
+        save_figures(f"calibration_{arguments.what.replace('-', '_')}", figures)
     return 0 if figures["ok"] else 1
 
 

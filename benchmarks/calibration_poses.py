@@ -1,12 +1,12 @@
-"""How often the pattern is found in random poses, refused, or silently taken for another place.
+"""Detection rate of the calibration target in random poses, with refusals and silent errors.
 
-    python benchmarks/calibration_poses.py [--count 500] [--first 0] [--data DIR] [--json]
+    python benchmarks/calibration_poses.py [--count 500] [--first 0] [--data DIR] [--save]
 
 Rotation up to 30 degrees, tilts up to 15, distortion up to 5 % at the corners, defocus scale 0.3 to
-1.6, up to 10 % of the discs hidden, published kernels and vignetting, noise and 10 bits of a real
-shot. The picture is blurred at half the resolution of the camera, which is that of its rows; noise
-and detection have the full one. Progress goes to standard error; the exit status is 1 when fewer
-than 99 % are right or one is silently wrong.
+1.6, up to 10 % of the discs occluded; published kernels and vignetting, noise and bit depth of a
+real capture. The image is blurred at half the resolution of the camera, that of its rows; noise and
+detection use the full resolution. Progress is printed to standard error; the exit status is 1 when
+fewer than 99 % are right or one is silently wrong.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from napari_dpdeblur.datasets.synthetic.calibration_captures import (
 )
 from napari_dpdeblur.datasets.synthetic.screen_pose import Pose
 from napari_dpdeblur.errors import CalibrationError
+from results_file import add_save_option, save_figures
 
 SCREEN_PX = (1920, 1080)
 LIMIT = 0.99
@@ -44,7 +45,7 @@ SCREEN_EDGE_PX = 4.0
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One random pose and what was seen in it."""
+    """A random pose with its blur and share of occluded discs."""
 
     seed: int
     pose: Pose
@@ -53,7 +54,7 @@ class Case:
 
     @classmethod
     def random(cls, seed: int) -> Case:
-        """What a user may do with a camera, evenly distributed."""
+        """A plausible pose, uniformly distributed."""
         generator = np.random.default_rng(seed)
         pose = Pose(
             scale=generator.uniform(0.85, 1.3),
@@ -65,7 +66,7 @@ class Case:
         return cls(seed, pose, generator.uniform(0.3, 1.6), generator.uniform(0.0, 0.1))
 
     def line(self) -> str:
-        """The pose in words."""
+        """The pose as one line of text."""
         p = self.pose
         return (
             f"seed {self.seed}: blur {self.blur:.2f}, hidden {100 * self.hidden:.0f} %, scale "
@@ -86,11 +87,11 @@ def half_size(lens: Calibration) -> Calibration:
 
 
 def picture_of(case: Case, lens: Calibration, half: Calibration, pattern: Target) -> np.ndarray:
-    """A noisy picture between black (0) and white screen (1): float32 (H, W) of ``lens``."""
+    """A noisy image between black (0) and white screen (1): float32 (H, W) of ``lens``."""
     generator = np.random.default_rng(case.seed + 10**6)
     frame = half.frame_shape
 
-    # With a pixel more on each side, as disc_coverage asks for.
+    # One more pixel on each side, as disc_coverage expects.
     camera = 2 * pixel_grid(frame[0] + 2, frame[1] + 2, -1, -1) + 0.5
     wide = case.pose.to_screen(camera, pattern.screen_px, lens.frame_shape)
     points = wide[1:-1, 1:-1]
@@ -122,7 +123,7 @@ def exposed(views: np.ndarray, exposure: Exposure, generator: np.random.Generato
 
 
 def is_right(found: Detection, pattern: Target, pose: Pose, frame: tuple[int, int]) -> bool:
-    """Whether every disc that was found is the one that the pose puts there."""
+    """Whether every detected disc is the one at this place in the pose."""
     looked_at = pose.to_screen(found.centres, pattern.screen_px, frame)
     true = pattern.centres_px[found.disc[:, 1], found.disc[:, 0]]
     return bool((np.hypot(*(looked_at - true).T) < 0.4 * pattern.pitch_px).all())
@@ -139,7 +140,7 @@ def verdict_of(case: Case, lens: Calibration, half: Calibration, pattern: Target
 
 
 def pose_figures(lens: Calibration, count: int, first: int = 0) -> dict[str, Any]:
-    """All poses, with progress on standard error."""
+    """Detect the target in all poses, with progress on standard error."""
     pattern = Target.for_screen(*SCREEN_PX, pitch_for_screen(*SCREEN_PX, 27, 45))
     half = half_size(lens)
     failures: dict[str, str] = {}
@@ -171,17 +172,21 @@ def pose_figures(lens: Calibration, count: int, first: int = 0) -> dict[str, Any
 
 
 def main() -> int:
-    """Print the figures."""
+    """Print the figures; 1 when a limit is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("DPDEBLUR_TEST_DATA"))
-    parser.add_argument("--count", type=int, default=500, help="poses")
+    parser.add_argument("--count", type=int, default=500, help="number of poses")
     parser.add_argument("--first", type=int, default=0, help="seed of the first pose")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_save_option(parser)
     arguments = parser.parse_args()
     if arguments.data is None:
         parser.error("give --data or set DPDEBLUR_TEST_DATA")
     lens = load_calibration(Path(arguments.data) / "pixel4")
     figures = pose_figures(lens, arguments.count, arguments.first)
+    if arguments.save:
+        counts = {name: value for name, value in figures.items() if name != "failures"}
+        save_figures("calibration_poses", counts)
     if arguments.json:
         print(json.dumps(figures))
     else:

@@ -1,11 +1,10 @@
-"""How soon a fit can be cancelled: the longest time between two looks at its control.
+"""Cancellation latency of a fit: the longest time between two checks for cancellation.
 
-    python benchmarks/cancel.py [--size HEIGHT WIDTH] [--presets standard preview paper] [--json]
+    python benchmarks/cancel.py [--size HEIGHT WIDTH] [--presets standard preview paper] [--save]
 
-A synthetic capture is fitted once per preset. A fit ends at its next look at the control, so the
-longest gap is the longest that a user who presses Cancel may have to wait. `paper` makes a few of
-its steps only: they are all alike. The exit status is 1 when a gap is longer than a second; that
-limit is meant for cores that nobody else uses.
+Fits a synthetic capture once per preset. A cancelled fit stops at its next check, so the longest
+gap is the longest wait after pressing Cancel. `paper` runs only a few steps, which are all alike.
+The exit status is 1 when a gap is longer than a second; the limit assumes idle cores.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from collections.abc import Sequence
 from napari_dpdeblur.cancellation import Control
 from napari_dpdeblur.datasets.synthetic.simulation import Simulation, simulate
 from napari_dpdeblur.fitting import FitSettings, fit_events
+from results_file import add_save_option, save_figures
 
 WARM_UP_SIZE = (96, 128)
 PAPER_STEPS = 3
@@ -26,7 +26,7 @@ AT_MOST_S = 1.0
 
 
 class WatchedControl(Control):
-    """Keeps the longest time between two checks of each stage."""
+    """Records the longest time between two checks in each stage."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class WatchedControl(Control):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the longest gap of each stage; 1 if any is too long."""
+    """Print the longest gap of each stage; 1 when one is too long."""
     options = _parse(arguments)
     warm_up, simulation = simulate(*WARM_UP_SIZE), simulate(*options.size)
     found = {}
@@ -57,6 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{preset}: {_line(found[preset])}", flush=True)
     if options.json:
         print(json.dumps(found, indent=2))
+    if options.save:
+        figures = {p: {**gaps, "longest_s": max(gaps.values())} for p, gaps in found.items()}
+        save_figures("cancel_{}x{}".format(*options.size), figures)
     return int(any(max(gaps.values()) > AT_MOST_S for gaps in found.values()))
 
 
@@ -77,12 +80,13 @@ def longest_gaps(simulation: Simulation, preset: str) -> dict[str, float]:
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="How soon a fit can be cancelled.")
+    parser = argparse.ArgumentParser(description="Cancellation latency of a fit.")
     parser.add_argument("--size", nargs=2, type=int, default=(1008, 1344), metavar=("H", "W"))
     parser.add_argument(
         "--presets", nargs="+", default=["standard"], choices=["standard", "preview", "paper"]
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    add_save_option(parser)
     return parser.parse_args(arguments)
 
 

@@ -1,12 +1,12 @@
-"""How much wider than the blur of the lens the calibrated kernels are: variance in px^2 at scale 1.
+"""Excess width of the calibrated kernels over the blur of the lens: variance in px^2 at scale 1.
 
-    python benchmarks/excess.py DATA RUNS
+    python benchmarks/excess.py DATA RUNS [--save]
 
-RUNS holds one run folder for each scene, as `benchmarks/quality.py DATA --keep RUNS` leaves them.
-Patches of even defocus d are cut from the true picture, blurred with the kernel of their tile at
-scale d and compared with the views at each frequency f: the ratio is 1 if the kernel is right, and
-exp(2 pi^2 v d^2 f^2) if it has been blurred by a variance v at scale 1. The logarithm is fitted by
-least squares along both axes, where view and prediction are coherent.
+RUNS contains one run folder per scene, as written by `benchmarks/quality.py DATA --keep RUNS`.
+Patches of uniform defocus d are cut from the ground truth, blurred with the kernel of their tile at
+scale d and compared with the views at each frequency f. The ratio is 1 for a correct kernel and
+exp(2 pi^2 v d^2 f^2) for one blurred by a variance v at scale 1. The logarithm is fitted by least
+squares along both axes where view and prediction are coherent.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from napari_dpdeblur.evaluation.alignment import align_affine
 from napari_dpdeblur.evaluation.ground_truth import load_sharp
 from napari_dpdeblur.optics import KernelGrid, TileLayout
 from napari_dpdeblur.results import read_image, read_run
+from results_file import add_save_option, save_figures
 
 PATCH_PX, STEP_PX = 192, 64
 FLAT_RANGE = 0.12  # of defocus within a patch
 SCALE_STEP = 0.02
-BIN = 0.3  # patches whose defocus is as similar as this are averaged
+BIN = 0.3  # of defocus, within which patches are averaged
 FREQUENCIES = (0.03, 0.12)  # cycles per pixel
 COHERENT = 0.5
-AXIS_LINES = 3  # lines of the spectrum that count as the axis
+AXIS_LINES = 3  # lines of the spectrum that are averaged as its axis
 
 
 @dataclass
@@ -108,10 +109,11 @@ def points(sums: Spectra, axis: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main() -> None:
-    """Print a line for each range of defocus, and the variance that fits all of them."""
-    parser = argparse.ArgumentParser(description="Blur that a calibration has added.")
+    """Print one line per range of defocus, and the variance fitted to all of them."""
+    parser = argparse.ArgumentParser(description="Excess width of calibrated kernels.")
     parser.add_argument("data", type=Path, help="folder in the published layout")
-    parser.add_argument("runs", type=Path, help="folder of run folders named by the scenes")
+    parser.add_argument("runs", type=Path, help="folder of run folders named after the scenes")
+    add_save_option(parser)
     options = parser.parse_args()
     lens, sums = load_calibration(options.data / "calibration"), {}
     for run in sorted(path for path in options.runs.iterdir() if path.is_dir()):
@@ -124,8 +126,10 @@ def main() -> None:
             all_of_axis.append(pair)
         columns = "".join(f"{_slope(*pair):9.2f}" for pair in pairs)
         print(f"{np.mean(part.scales):<9.2f}{len(part.scales):>8}{columns}")
-    totals = (_slope(*(np.concatenate(x) for x in zip(*axis, strict=True))) for axis in found)
+    totals = [_slope(*(np.concatenate(x) for x in zip(*axis, strict=True))) for axis in found]
     print(f"{'all':<17}" + "".join(f"{total:9.2f}" for total in totals))
+    if options.save:
+        save_figures("excess", {"along_y_px2": totals[0], "along_x_px2": totals[1]})
 
 
 def _slope(turns: np.ndarray, logarithm: np.ndarray) -> float:

@@ -1,8 +1,8 @@
-"""Seconds that `import napari_dpdeblur` takes, beside an interpreter that imports nothing.
+"""Time of `import napari_dpdeblur`, compared with an interpreter that imports nothing.
 
-    python benchmarks/import_time.py [--json]
+    python benchmarks/import_time.py [--json] [--save]
 
-Best of five fresh interpreters each. The package must stay under 0.3 s.
+Best of five new interpreters each. The limit for the package is 0.3 s.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import subprocess
 import sys
 import time
 
+from results_file import add_save_option, save_figures
+
 REPEATS = 5
 LIMIT_S = 0.3
 
 
 def best_of(code: str) -> float:
-    """Shortest wall time of a fresh interpreter that runs ``code``."""
+    """Shortest wall time of a new interpreter that runs ``code``."""
     times = []
     for _ in range(REPEATS):
         start = time.perf_counter()
@@ -28,7 +30,7 @@ def best_of(code: str) -> float:
 
 
 def measure() -> dict[str, float]:
-    """Wall times in seconds, and the difference that the import makes."""
+    """Wall times in seconds and their difference."""
     empty, package = best_of("pass"), best_of("import napari_dpdeblur")
     return {
         "interpreter_s": round(empty, 4),
@@ -42,8 +44,12 @@ def main() -> int:
     """Print the figures; the exit status is 1 when the limit is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_save_option(parser)
+    options = parser.parse_args()
     figures = measure()
-    if parser.parse_args().json:
+    if options.save:
+        save_figures("import_time", figures)
+    if options.json:
         print(json.dumps(figures))
     else:
         print("\n".join(f"{name:<16}{value}" for name, value in figures.items()))

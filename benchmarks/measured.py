@@ -1,4 +1,4 @@
-"""Wall time and peak memory of a command of this package, in a process of its own."""
+"""Wall time and peak memory of a command of this package, run in a separate process."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ CODE = "from napari_dpdeblur.cli import main; raise SystemExit(main())"
 def run_measured(arguments: Sequence[str]) -> tuple[float, float]:
     """Time in s and memory in GB of `napari-dpdeblur ARGUMENTS`, which must succeed.
 
-    On Linux a child starts from its parent's peak, here at most 0.3 GB: too high for tiny commands
-    and right for every fit.
+    On Linux a child inherits its parent's peak, here at most 0.3 GB: too high for tiny commands,
+    but below that of any fit.
     """
     with tempfile.TemporaryFile() as output:
         start = time.perf_counter()
@@ -41,6 +41,6 @@ def gigabytes(usage: resource.struct_rusage) -> float:
 
 
 def _program() -> list[str]:
-    """The command beside this interpreter, so that a benchmark never measures another install."""
+    """The command installed with this interpreter, so that no other installation is measured."""
     script = shutil.which("napari-dpdeblur", path=str(Path(sys.executable).parent))
     return [script] if script else [sys.executable, "-c", CODE]

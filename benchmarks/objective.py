@@ -1,6 +1,7 @@
-"""The published objective on a crop: how the paper's schedule lowers it, and where standard ends.
+"""The published objective on a crop, for the paper's schedule and for the layers of `standard`.
 
     python benchmarks/objective.py LEFT CALIBRATION [--crop Y,X,H,W] [--steps 1000] [--truth MAP]
+        [--save]
 
 The exit status is 1 when the objective, smoothed over 100 steps, ever rises.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -29,12 +31,13 @@ from napari_dpdeblur.fitting.parameters import Parameters
 from napari_dpdeblur.fitting.problem import FitProblem, pose_problem
 from napari_dpdeblur.optics import TiledBlur, bias_correction
 from napari_dpdeblur.results import Result
+from results_file import add_save_option, save_figures
 
 WINDOW = 100  # steps over which the objective is smoothed
 
 
 def paper_run(capture, calibration, crop, steps: int):
-    """Loss terms of the first steps of the published schedule, and the last small map."""
+    """Loss terms of the first steps of the published schedule, and the last preview of the map."""
     history: list[dict[str, float]] = []
     defocus_map = None
     events = fit_events(capture, calibration, FitSettings(preset="paper"), crop=crop)
@@ -48,16 +51,17 @@ def paper_run(capture, calibration, crop, steps: int):
     return history, defocus_map
 
 
-def map_scores(defocus_map, truth: Path | None, crop) -> str:
-    """AIWE(1), AIWE(2), 1 - |rho| of a map of the crop, of any size."""
-    if truth is None:
-        return ""
+def map_scores(defocus_map, truth: Path | None, crop) -> dict[str, float]:
+    """AIWE(1), AIWE(2), 1 - |rho| of a map of the crop, of any size; empty without a map."""
+    if truth is None or defocus_map is None:
+        return {}
     top, left, height, width = crop
     gt = load_defocus(truth)
     window = (slice(top, top + height), slice(left, left + width))
     larger = cv2.resize(defocus_map, (width, height), interpolation=cv2.INTER_LINEAR)
     scores = defocus_scores(larger, gt.defocus[window], gt.confidence[window])
-    return f"AIWE {scores.aiwe1:.4f} {scores.aiwe2:.4f} 1-|rho| {scores.one_minus_spearman:.4f}"
+    names = ("aiwe1", "aiwe2", "one_minus_spearman")
+    return {name: getattr(scores, name) for name in names}
 
 
 def objective_of(result: Result, problem: FitProblem) -> dict[str, float]:
@@ -79,48 +83,60 @@ def objective_of(result: Result, problem: FitProblem) -> dict[str, float]:
 
 
 def falls(totals: np.ndarray) -> bool:
-    """Whether the smoothed objective only falls; too few steps say nothing against it."""
+    """Whether the smoothed objective decreases throughout; True for too few steps to tell."""
     smooth = np.convolve(totals, np.ones(WINDOW) / WINDOW, mode="valid")[::WINDOW]
     return len(totals) < 2 * WINDOW or bool((np.diff(smooth) < 0).all())
 
 
 def main() -> int:
-    """Print the objective of both solutions."""
+    """Print the objective of both solutions; 1 when that of the paper's schedule rises."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("left", type=Path)
-    parser.add_argument("calibration", type=Path)
+    parser.add_argument("left", type=Path, help="left view of a capture")
+    parser.add_argument("calibration", type=Path, help="calibration file or published folder")
     parser.add_argument("--crop", type=crop_argument, default=(336, 504, 336, 336))
-    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=1000, help="steps of the paper's schedule")
     parser.add_argument("--truth", type=Path, metavar="MAP", help="true defocus map, to score both")
-    arguments = parser.parse_args()
-    capture = open_capture(arguments.left)
-    calibration = load_calibration(arguments.calibration)
-    problem = pose_problem(
-        capture, calibration, FitSettings(preset="paper"), torch.device("cpu"), arguments.crop
-    )
-    # centred kernels describe the same lens in the geometry that standard works in
-    for centred in (False, True):
-        settings = FitSettings(preset="standard", centre_kernels=centred)
-        result = fit(capture, calibration, settings, crop=arguments.crop)
-        posed = problem
-        if centred:
-            posed = FitProblem(**{**vars(problem), "kernels": problem.kernels.centred()})
-        terms = objective_of(result, posed)
-        print(f"standard, kernels centred: {centred}", _line(terms), flush=True)
-        print(map_scores(result.defocus_map, arguments.truth, arguments.crop), flush=True)
-    history, defocus_map = paper_run(capture, calibration, arguments.crop, arguments.steps)
-    totals = np.array([terms["total"] for terms in history])
+    add_save_option(parser)
+    options = parser.parse_args()
+    capture, calibration = open_capture(options.left), load_calibration(options.calibration)
+    figures = standard_figures(capture, calibration, options.crop, options.truth)
+    history, defocus_map = paper_run(capture, calibration, options.crop, options.steps)
     for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000):
-        if step <= len(totals):
+        if step <= len(history):
             print(f"paper, step {step:5d}", _line(history[step - 1]))
-    print(map_scores(defocus_map, arguments.truth, arguments.crop))
-    if len(totals) >= 2 * WINDOW:
-        print(f"falls monotonically over {WINDOW} steps: {falls(totals)}")
-    return int(not falls(totals))
+    scores = map_scores(defocus_map, options.truth, options.crop)
+    print("paper, map", _line(scores))
+    figures["paper"] = {**history[-1], **scores, "steps": len(history)}
+    is_falling = falls(np.array([terms["total"] for terms in history]))
+    if len(history) >= 2 * WINDOW:
+        print(f"decreases monotonically over {WINDOW} steps: {is_falling}")
+    if options.save:
+        save_figures("objective", figures)
+    return int(not is_falling)
 
 
-def _line(terms: dict[str, float]) -> str:
-    return "  ".join(f"{name} {value:10.3f}" for name, value in terms.items())
+def standard_figures(capture, calibration, crop, truth: Path | None) -> dict[str, dict[str, float]]:
+    """Loss terms and map scores of `standard`, without and with centred kernels."""
+    problem = pose_problem(
+        capture, calibration, FitSettings(preset="paper"), torch.device("cpu"), crop
+    )
+    # Centred kernels describe the same lens in the geometry that standard works in.
+    posed = {
+        "standard_not_centred": problem,
+        "standard": replace(problem, kernels=problem.kernels.centred()),
+    }
+    figures = {}
+    for name, case in posed.items():
+        settings = FitSettings(preset="standard", centre_kernels=name == "standard")
+        result = fit(capture, calibration, settings, crop=crop)
+        scores = map_scores(result.defocus_map, truth, crop)
+        figures[name] = {**objective_of(result, case), **scores}
+        print(name, _line(figures[name]), flush=True)
+    return figures
+
+
+def _line(figures: dict[str, float]) -> str:
+    return "  ".join(f"{name} {value:.4g}" for name, value in figures.items())
 
 
 if __name__ == "__main__":

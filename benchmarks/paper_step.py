@@ -1,11 +1,11 @@
 """Time and memory of one full-size step of the published schedule.
 
-    python benchmarks/paper_step.py CALIBRATION [--repeats 5] [--autograd] [--json]
+    python benchmarks/paper_step.py CALIBRATION [--repeats 5] [--autograd] [--json] [--save]
 
 CALIBRATION is a calibration file or the published folder. Twelve layers of 1008 x 1344 px, hard
 tile selection, single precision: the objective with all terms, its gradient, one step of Adam.
-Best time of all repeats, peak memory of the process. `--autograd` takes the gradient by automatic
-differentiation of the plain loss functions instead, for comparison. The exit status is 1 when a
+Best time of all repeats, peak memory of the process. `--autograd` computes the gradient by
+automatic differentiation of the plain loss functions, for comparison. The exit status is 1 when a
 limit is missed.
 """
 
@@ -18,7 +18,7 @@ import resource
 import sys
 import time
 
-# On a busy machine threads that wait would otherwise spin and keep the others from working.
+# Waiting threads would otherwise spin and slow down the others on a busy machine.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numpy as np
@@ -34,6 +34,7 @@ from napari_dpdeblur.fitting.paper.objective import Objective, opaque_behind
 from napari_dpdeblur.fitting.parameters import Parameters
 from napari_dpdeblur.fitting.settings import Weights
 from napari_dpdeblur.optics import TiledBlur, TileLayout, bias_correction
+from results_file import add_save_option, save_figures
 
 LAYERS, HEIGHT, WIDTH = 12, 1008, 1344
 PARAMETERS, WEIGHTS = Parameters(), Weights().of_terms(LAYERS)
@@ -82,12 +83,15 @@ def measure(calibration: str, repeats: int, autograd: bool) -> dict[str, float]:
 def main() -> int:
     """Print the figures with their limits; 1 when one is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("calibration")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("calibration", help="calibration file or published folder")
+    parser.add_argument("--repeats", type=int, default=5, help="steps to take the best of")
     parser.add_argument("--autograd", action="store_true", help="measure plain autograd instead")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_save_option(parser)
     options = parser.parse_args()
     figures = measure(options.calibration, options.repeats, options.autograd)
+    if options.save:
+        save_figures("paper_step_autograd" if options.autograd else "paper_step", figures)
     if options.json:
         print(json.dumps(figures))
     else:

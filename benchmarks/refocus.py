@@ -1,14 +1,13 @@
-"""Frames per second of the live refocusing of a fitted scene, at preview size and at full size.
+"""Frame rate of live refocusing of a fitted scene, at preview size and at full size.
 
-    python benchmarks/refocus.py RUN CALIBRATION [--frames 20] [--window] [--json]
+    python benchmarks/refocus.py RUN CALIBRATION [--frames 20] [--window] [--json] [--save]
 
-RUN is the run folder of a fit, CALIBRATION the calibration it was made with. The plane in focus
-sweeps through the scene and a little beyond, with the calibrated kernels and with a round aperture,
-on two threads; every frame is another position of the slider, so that no frame is a repetition.
-With --window the slider of the Inspect widget is drawn to and fro in a real napari window, in grey
-and in colour, and the pictures that reach its canvas are counted: those of preview size, and those
-that were rendered at half of it because the large ones came too slowly. The exit status is 1 when a
-preview of the scene misses 5 frames per second; in the window, half-size pictures do not count.
+RUN is the run folder of a fit, CALIBRATION the calibration it was made with. The focus sweeps
+through the scene and slightly beyond, with the calibrated kernels and with a round aperture, on two
+threads; no two frames have the same focus. --window moves the slider of the Inspect widget in a
+real napari window, in grey and in colour, and counts the frames drawn on its canvas: those of
+preview size, and those rendered at half of it because larger ones were too slow. The exit status is
+1 when a preview misses 5 frames per second; in the window, half-size frames do not count.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-# On a busy machine threads that wait would otherwise spin and keep the others from working.
+# Waiting threads would otherwise spin and slow down the others on a busy machine.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numpy as np
@@ -36,17 +35,18 @@ from napari_dpdeblur.results.refocus.aperture import (
     round_aperture,
 )
 from napari_dpdeblur.results.refocus.renderer import LEFT, Refocuser, Shot, preview_reduction
+from results_file import add_save_option, save_figures
 
 AT_LEAST_FPS = 5.0
 
 
 def sweep(scales: np.ndarray, frames: int) -> list[Shot]:
-    """A slider that is drawn from the captured focus to behind the scene."""
+    """Focus positions from the captured focus to behind the scene."""
     return [Shot(focus=float(focus)) for focus in np.linspace(0, 1.1 * scales.max(), frames)]
 
 
 def time_frames(engine: Refocuser, shots: Iterable[Shot]) -> dict[str, float]:
-    """Frames per second, slowest frame, and processor time per frame."""
+    """Frames per second, slowest frame, and CPU time per frame."""
     times, start_cpu = [], time.process_time()
     for shot in shots:
         start = time.perf_counter()
@@ -55,12 +55,12 @@ def time_frames(engine: Refocuser, shots: Iterable[Shot]) -> dict[str, float]:
     return {
         "frames per second": len(times) / sum(times),
         "slowest frame s": max(times),
-        "processor s per frame": (time.process_time() - start_cpu) / len(times),
+        "CPU s per frame": (time.process_time() - start_cpu) / len(times),
     }
 
 
 def measure(run: Path, calibration: Path, frames: int) -> dict[str, dict[str, float]]:
-    """Figures of each case."""
+    """Figures of each case, by its name."""
     color, alpha, scales = read_mpi(run)
     shape = (color.shape[-2], color.shape[-1])
     record = load_calibration(calibration)
@@ -98,14 +98,14 @@ def in_colour(record: Result) -> Result:
 
 
 def preview_size(record: Result) -> tuple[int, int]:
-    """Height and width of a preview that is not made smaller for speed."""
+    """Height and width of a preview that is not reduced for speed."""
     height, width = record.defocus_map.shape
     reduction = preview_reduction((height, width))
     return -(-height // reduction), -(-width // reduction)
 
 
 def measure_window(record: Result, calibration: Path, seconds: float = 8.0) -> dict[str, float]:
-    """Pictures per second on the canvas by size, and how long the window did not answer."""
+    """Frames per second on the canvas by size, and the longest pauses of the window."""
     import napari
     from qtpy.QtCore import QElapsedTimer, QTimer
 
@@ -158,20 +158,21 @@ def measure_window(record: Result, calibration: Path, seconds: float = 8.0) -> d
     return {
         "frames per second": large / beats[-1],
         "half-size frames per second": (len(shown) - large) / beats[-1],
-        "processor s per frame": (time.process_time() - begin) / len(shown),
-        "window answers within s (99 %)": float(np.percentile(pauses, 99)),
-        "longest silence s": float(pauses.max()),
+        "CPU s per frame": (time.process_time() - begin) / len(shown),
+        "pause of the window s (99 %)": float(np.percentile(pauses, 99)),
+        "longest pause of the window s": float(pauses.max()),
     }
 
 
 def main() -> int:
     """Print the figures; 1 when a limit is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("run", type=Path)
-    parser.add_argument("calibration", type=Path)
-    parser.add_argument("--frames", type=int, default=20)
-    parser.add_argument("--window", action="store_true", help="measure in a napari window too")
+    parser.add_argument("run", type=Path, help="run folder")
+    parser.add_argument("calibration", type=Path, help="calibration of the run")
+    parser.add_argument("--frames", type=int, default=20, help="frames of a sweep")
+    parser.add_argument("--window", action="store_true", help="also measure in a napari window")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_save_option(parser)
     options = parser.parse_args()
     figures = measure(options.run, options.calibration, options.frames)
     if options.window:
@@ -180,6 +181,8 @@ def main() -> int:
         for name, shown in ((size, record), (f"{size}, colour", in_colour(record))):
             case = f"preview in the window {name}"
             figures[case] = measure_window(shown, options.calibration)
+    if options.save:
+        save_figures("refocus", figures)
     if options.json:
         print(json.dumps(figures))
     else:

@@ -1,10 +1,10 @@
-"""How quiet the all-in-focus image is where the truth is flat: ripples and noise, in per cent.
+"""Ringing and noise of the all-in-focus image where the ground truth is flat, in percent.
 
-    python benchmarks/ripples.py DATA RUNS
+    python benchmarks/ripples.py DATA RUNS [--save]
 
-RUNS holds one run folder for each scene, as `benchmarks/quality.py DATA --keep RUNS` leaves them.
-Where the truth hardly changes within 31 px, the image between two scales of blur (1.5 and 6 px) is
-divided by the local brightness; the root mean square is printed.
+RUNS contains one run folder per scene, as written by `benchmarks/quality.py DATA --keep RUNS`.
+Prints the rms of the image band-passed between Gaussians of 1.5 and 6 px, relative to the local
+brightness, where the ground truth hardly changes within 31 px.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ import numpy as np
 from napari_dpdeblur.evaluation import sharp_path
 from napari_dpdeblur.evaluation.ground_truth import load_sharp
 from napari_dpdeblur.results import read_image
+from results_file import add_save_option, save_figures
 
 FLAT_PX, FLAT_CONTRAST = 31, 0.06
 FINE_PX, COARSE_PX = 1.5, 6.0
-DARKEST = 0.1  # of the mean brightness: what is darker counts as that
+DARKEST = 0.1  # of the mean brightness; darker pixels are divided by this
 
 
 def ripples_percent(image: np.ndarray, truth: np.ndarray) -> float:
-    """Root mean square of an image (H, W) between the two scales, where the truth is flat."""
+    """Relative rms of the band-passed image (H, W) where the truth is flat."""
     box = (FLAT_PX, FLAT_PX)
     mean = cv2.blur(truth, box)
     deviation = np.sqrt(np.maximum(cv2.blur(truth**2, box) - mean**2, 0))
@@ -36,10 +37,11 @@ def ripples_percent(image: np.ndarray, truth: np.ndarray) -> float:
 
 
 def main() -> None:
-    """Print a line for each scene, and the mean."""
-    parser = argparse.ArgumentParser(description="Ripples and noise on flat surfaces.")
+    """Print one line per scene, and the mean."""
+    parser = argparse.ArgumentParser(description="Ringing and noise on flat surfaces.")
     parser.add_argument("data", type=Path, help="folder in the published layout")
-    parser.add_argument("runs", type=Path, help="folder of run folders named by the scenes")
+    parser.add_argument("runs", type=Path, help="folder of run folders named after the scenes")
+    add_save_option(parser)
     options = parser.parse_args()
     found = []
     for run in sorted(path for path in options.runs.iterdir() if path.is_dir()):
@@ -47,6 +49,8 @@ def main() -> None:
         found.append(ripples_percent(image, load_sharp(sharp_path(options.data, run.name)).mean(0)))
         print(f"{run.name:<8}{found[-1]:6.2f} %", flush=True)
     print(f"{'mean':<8}{np.mean(found):6.2f} %")
+    if options.save:
+        save_figures("ripples", {"mean_percent": float(np.mean(found))})
 
 
 if __name__ == "__main__":

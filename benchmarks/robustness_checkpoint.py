@@ -1,8 +1,8 @@
-"""How much of a fit's time its checkpoints take, and how many there are.
+"""Number of checkpoints of a fit, and their share of its time.
 
-    python benchmarks/robustness_checkpoint.py [--size 504 672] [--presets NAME ...] [--json]
+    python benchmarks/robustness_checkpoint.py [--size 504 672] [--presets NAME ...] [--save]
 
-The fit writes its checkpoints to the disk, synced; the time is measured around every save.
+Checkpoints are written to disk and synced; every save is timed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from napari_dpdeblur.datasets.synthetic.scene import render_capture, synthetic_s
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.fitting import Checkpoint, FitSettings, fit
 from napari_dpdeblur.fitting.checkpoint import FitState
+from results_file import add_save_option, save_figures
 
 MAX_SHARE = 0.03
 
 
 class CountingCheckpoint(Checkpoint):
-    """Counts what was really written."""
+    """Counts the saves that were written."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -41,7 +42,7 @@ class CountingCheckpoint(Checkpoint):
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one fit."""
+    """The cost of the checkpoints of one fit."""
 
     preset: str
     saves: int
@@ -55,7 +56,7 @@ class Cost:
 
 
 def cost_of(preset: str, size: tuple[int, int], scratch: Path) -> Cost:
-    """Fit once with checkpoints."""
+    """Measure one fit with checkpoints."""
     capture = render_capture(synthetic_scene(*size, seed=1), pixel_aspect=2)
     settings = FitSettings.of({"preset": preset, "device": "cpu", "steps": 20})
     checkpoint = CountingCheckpoint(scratch / f"{preset}.checkpoint")
@@ -67,14 +68,18 @@ def cost_of(preset: str, size: tuple[int, int], scratch: Path) -> Cost:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the shares."""
-    parser = argparse.ArgumentParser(description="The share of time that checkpoints take.")
-    parser.add_argument("--size", nargs=2, type=int, default=(504, 672))
+    """Print the shares; 1 when one is above the limit."""
+    parser = argparse.ArgumentParser(description="Share of a fit's time spent on checkpoints.")
+    parser.add_argument("--size", nargs=2, type=int, default=(504, 672), metavar=("H", "W"))
     parser.add_argument("--presets", nargs="+", default=["standard", "preview"])
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_save_option(parser)
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="dpdeblur-checkpoint-") as scratch:
         costs = [cost_of(p, tuple(options.size), Path(scratch)) for p in options.presets]
+    if options.save:
+        figures = {c.preset: {**asdict(c), "share_percent": 100 * c.share} for c in costs}
+        save_figures("robustness_checkpoint", figures)
     if options.json:
         print(json.dumps([{**asdict(cost), "share": cost.share} for cost in costs], indent=2))
     else:

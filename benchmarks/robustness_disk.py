@@ -1,12 +1,11 @@
 """A disk that is full at a random write.
 
-    python benchmarks/robustness_disk.py [--trials 200] [--seed 0] [--json]
+    python benchmarks/robustness_disk.py [--trials 200] [--seed 0] [--json] [--save]
 
-On a file system of its own (a tmpfs of 4 MB, where mounting is allowed; else under a limit on the
-size of files) a child process writes a run, a checkpoint, a calibration, an index, a picture for
-other programs (PNG, TIFF, movie, focus stack), or fits and saves; all but a random part of the
-space is taken. Either all goes well, or there is one sentence and everything that was there before
-is unchanged. With space again, the same work succeeds.
+A child process writes a run, a checkpoint, a calibration, an index or an export (PNG, TIFF, movie,
+focus stack), or fits and saves, with a random amount of free space: on a tmpfs of 4 MB where
+mounting is allowed, otherwise under a limit on file size. Either it succeeds, or it fails with one
+message and leaves existing files unchanged. With enough space the same work succeeds.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ FRAMES = 3  # of a movie; the same array is a picture with three colours
 
 @dataclass
 class Outcome(scenes.Outcome):
-    """How writing ended."""
+    """The number of successful and refused writes."""
 
     file_system: str
     trials: int = 0
@@ -53,16 +52,16 @@ class Outcome(scenes.Outcome):
     refused: int = 0
 
     def summary(self) -> str:
-        """The figures in a sentence without its end."""
+        """The figures as a sentence, without the full stop."""
         return (
-            f"{self.trials} trials on {self.file_system}: {self.went_well} went well, "
-            f"{self.refused} were refused with a sentence"
+            f"{self.trials} trials on {self.file_system}: {self.went_well} succeeded, "
+            f"{self.refused} were refused with a message"
         )
 
 
 @dataclass(frozen=True)
 class Work:
-    """Something that is written, and the proof that it is whole."""
+    """How to write something, and how to read it back."""
 
     write: Callable[[Path], object]
     read: Callable[[Path], object]
@@ -78,7 +77,7 @@ def _load_state(disk: Path) -> None:
 
 
 def _exports() -> dict[str, Work]:
-    """What Inspect and napari's own Save write, without their windows."""
+    """The exports of Inspect and of napari's Save, without their windows."""
     image = np.random.default_rng(0).random((FRAMES, 60, 80), np.float32)
     frames = [np.uint8(255 * plane) for plane in image]
     writers: dict[str, Callable[[Path], object]] = {
@@ -101,7 +100,7 @@ def _export(name: str, write: Callable[[Path], object]) -> Work:
 
 
 def _read_picture(path: Path) -> None:
-    """Every pixel of every page; a whole video is known by its number of frames."""
+    """Read every pixel of every page; of a video, the number of frames."""
     if path.suffix == ".tif":
         tifffile.imread(path)
         return
@@ -144,7 +143,7 @@ def _works() -> dict[str, Work]:
 
 @contextmanager
 def small_disk(scratch: Path) -> Iterator[tuple[Path, bool]]:
-    """A folder, and whether it is a file system of its own."""
+    """A folder, and whether it is a separate file system."""
     disk = scratch / "disk"
     disk.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(disk)]
@@ -172,7 +171,7 @@ def _limit_files(size_bytes: int) -> None:
 
 
 def try_once(name: str, work: Work, disk: Path, mounted: bool, seed: str, seen: Outcome) -> None:
-    """Fill, write, look, make room, write again."""
+    """Fill the disk, write, check, make room, write again."""
     free = int(LARGEST_BYTES * random.Random(seed).random() ** 2)
     before = _content(disk)
     if mounted:
@@ -191,7 +190,7 @@ def try_once(name: str, work: Work, disk: Path, mounted: bool, seed: str, seen: 
         if left != before:
             seen.broken.append(f"{seen.trials} {name}: {set(left) ^ set(before) or 'changed'}")
         if scenes.ended(scenes.in_child(lambda: work.write(disk))) != 0:
-            seen.broken.append(f"{seen.trials} {name}: with room again it still fails")
+            seen.broken.append(f"{seen.trials} {name}: still fails with enough space")
     else:
         seen.broken.append(f"{seen.trials} {name}: the child ended with {status}")
     _remove_new(disk)
@@ -204,7 +203,7 @@ def _remove_new(disk: Path) -> None:
 
 
 def try_many(trials: int, scratch: Path, seed: int) -> Outcome:
-    """So many trials with all kinds of work in turn."""
+    """Run the trials, with all kinds of work in turn."""
     works = _works()
     with small_disk(scratch) as (disk, mounted):
         outcome = Outcome("tmpfs" if mounted else "limit on the size of files")

@@ -1,10 +1,10 @@
-"""Damaged files through every reader: only the project's own errors, no hang, no large allocation.
+"""Fuzzing of every reader: only the project's own errors, no hang, no large allocation.
 
-    python benchmarks/robustness_fuzz.py [--count 20000] [--readers NAME ...] [--seed 0] [--json]
+    python benchmarks/robustness_fuzz.py [--count 20000] [--readers NAME ...] [--seed 0] [--save]
 
-Each reader runs in a process of its own that cannot allocate more than 1 GB on top of what the
-program itself takes. The last line says how many files broke a promise; they are kept in the
-folder that is printed.
+Each reader runs in a separate process that cannot allocate more than 1 GB beyond what the program
+itself uses. The last line gives the number of files that broke a promise; they are kept in the
+printed folder.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pathlib import Path
 
 import robustness_seeds as seeds
 from napari_dpdeblur.errors import DpDeblurError
+from results_file import add_save_option, save_figures
 from robustness_mutate import damaged
 
 MAX_S = 2.0
@@ -34,7 +35,7 @@ STUCK_S = 60
 
 @dataclass(frozen=True)
 class Reader:
-    """How to make good files, and how to read them all again."""
+    """How to write valid files, and how to read them."""
 
     make: Callable[[Path], object]
     read: Callable[[Path], object]
@@ -42,7 +43,7 @@ class Reader:
 
 @dataclass
 class Outcome:
-    """What happened to all files of one reader."""
+    """The outcome for all files of one reader."""
 
     reader: str
     files: int = 0
@@ -157,7 +158,7 @@ READ_FIRST = {"tiff": "*.tif", "run-folder": "*.[ty]*"}
 
 
 def fuzz(name: str, count: int, scratch: Path, seed: int = 0) -> Outcome:
-    """Damage one file after the other of a reader's good files, and read."""
+    """Damage the valid files of a reader one at a time, and read them."""
     reader = READERS[name]
     folder = scratch / name
     reader.make(folder)
@@ -189,15 +190,15 @@ def _try(
     except DpDeblurError as error:
         outcome.refused += 1
         if _came_from(error, MemoryError):
-            reason = "more than 1 GB was asked for"
+            reason = "tried to allocate more than 1 GB"
     except BaseException as error:
         reason = f"{type(error).__name__}: {error}"
     elapsed_s = time.perf_counter() - start
     outcome.slowest_s = max(outcome.slowest_s, elapsed_s)
     if elapsed_s > MAX_S:
-        reason = f"it took {elapsed_s:.1f} s"
+        reason = f"took {elapsed_s:.1f} s"
     if _peak_bytes() - before > MAX_BYTES:
-        reason = "more than 1 GB was used"
+        reason = "used more than 1 GB"
     if reason is not None:
         kept = scratch / f"broken-{outcome.reader}-{outcome.files}{path.suffix}"
         kept.write_bytes(path.read_bytes())
@@ -217,14 +218,14 @@ def _peak_bytes() -> int:
 
 
 def limit_memory() -> None:
-    """No more than 1 GB on top of what the program has mapped already."""
+    """Limit this process to 1 GB beyond what it has mapped already."""
     mapped = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     resource.setrlimit(resource.RLIMIT_AS, (mapped + MAX_BYTES, mapped + MAX_BYTES))
 
 
 def _in_process(name: str, count: int, scratch: Path, seed: int, answers: object) -> None:
     null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)  # the decoders of pictures complain about every byte
+    os.dup2(null, 2)  # image decoders print a warning for every damaged byte
     faulthandler.dump_traceback_later(STUCK_S * 60, exit=True)
     warnings.simplefilter("ignore")
     import torch  # noqa: F401 (before memory is limited)
@@ -237,7 +238,7 @@ def _in_process(name: str, count: int, scratch: Path, seed: int, answers: object
 
 
 def fuzz_apart(name: str, count: int, scratch: Path, seed: int = 0) -> Outcome:
-    """Fuzz in a process of its own, whose death is an outcome as well."""
+    """Fuzz in a separate process; a crash of it is an outcome, too."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_in_process, args=(name, count, scratch, seed, sender))
@@ -252,13 +253,18 @@ def fuzz_apart(name: str, count: int, scratch: Path, seed: int = 0) -> Outcome:
     return outcome  # type: ignore[no-any-return]
 
 
+def _numbers(outcome: Outcome) -> dict[str, object]:
+    return {**asdict(outcome), "broken": len(outcome.broken)}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a row for every reader."""
-    parser = argparse.ArgumentParser(description="Damaged files through every reader.")
-    parser.add_argument("--count", type=int, default=20_000, help="files for each reader")
+    """Print one row per reader; 1 when a promise is broken."""
+    parser = argparse.ArgumentParser(description="Fuzzing of every reader.")
+    parser.add_argument("--count", type=int, default=20_000, help="files per reader")
     parser.add_argument("--readers", nargs="+", choices=READERS, default=list(READERS))
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--seed", type=int, default=0, help="random seed")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_save_option(parser)
     options = parser.parse_args(arguments)
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     scratch = Path(tempfile.mkdtemp(prefix="dpdeblur-fuzz-", dir=memory))
@@ -269,6 +275,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcomes.append(fuzz_apart(name, options.count, scratch, options.seed))
         if not options.json:
             print(outcomes[-1].row(), *outcomes[-1].broken[:5], sep="\n  ", flush=True)
+    if options.save:
+        whole = {"peak_gb": max(outcome.peak_gb for outcome in outcomes)}
+        figures = {outcome.reader: _numbers(outcome) for outcome in outcomes}
+        save_figures("robustness_fuzz", {**figures, "all_readers": whole})
     if options.json:
         print(json.dumps([asdict(outcome) for outcome in outcomes], indent=2))
     broken = sum(len(outcome.broken) for outcome in outcomes)

@@ -1,12 +1,12 @@
 """kill -9 at random moments of fits and saves.
 
-    python benchmarks/robustness_kill.py [--moments 200] [--seed 0] [--json]
+    python benchmarks/robustness_kill.py [--moments 200] [--seed 0] [--json] [--save]
 
-A small capture is fitted and saved by a child process, which is killed: in one half of the cases
-after a random time, in the other half right before a random operation on the disk. A child that
-was done before its moment came does not count; at most twice as many are started. In every
-second case an earlier result is being overwritten. Afterwards the run folder must be absent or
-complete, the fit must resume, and the result must equal that of a fit that nobody killed.
+A child process fits and saves a small capture and is killed: in half of the cases after a random
+time, in the other half right before a random file operation. Children that end before that do not
+count; at most twice as many are started. Half of the cases overwrite an earlier result. Afterwards
+the run folder must be absent or complete, the fit must resume, and the result must equal that of an
+uninterrupted fit.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ import robustness_scene as scenes
 from napari_dpdeblur.results import Result, read_run
 from robustness_scene import Scene
 
-MOST_TRIES = 2  # for each child that is to die
+MOST_TRIES = 2  # children started per kill
 
 
 @dataclass
 class Outcome(scenes.Outcome):
-    """What the kills left."""
+    """The state after the kills."""
 
     moments: int = 0
     died: int = 0
@@ -41,7 +41,7 @@ class Outcome(scenes.Outcome):
     largest_difference: float = 0.0
 
     def summary(self) -> str:
-        """The figures in a sentence without its end."""
+        """The figures as a sentence, without the full stop."""
         return (
             f"{self.moments} moments, {self.died} children killed; the folder was "
             f"{self.absent} times absent and {self.complete} times complete, "
@@ -52,7 +52,7 @@ class Outcome(scenes.Outcome):
 
 @dataclass(frozen=True)
 class Reference:
-    """The run that nobody killed: result, time, operations on the disk."""
+    """An uninterrupted run: result, time, number of file operations."""
 
     record: Result
     earlier: Result
@@ -61,7 +61,7 @@ class Reference:
 
 
 def reference_of(scene: Scene, scratch: Path) -> Reference:
-    """Fit twice without killing: once as the earlier result, with other settings."""
+    """Two uninterrupted fits; the second, with other settings, is the earlier result."""
     folder, log = scratch / "reference" / "run", scratch / "events"
     start = time.monotonic()
     child = scenes.in_child(
@@ -79,7 +79,7 @@ def reference_of(scene: Scene, scratch: Path) -> Reference:
 
 
 def kill_once(scene: Scene, reference: Reference, scratch: Path, seed: str, seen: Outcome) -> None:
-    """One kill, one look at the folder, one resumed fit."""
+    """Kill once, check the folder, resume the fit."""
     choose = random.Random(seed)
     case = scratch / f"case-{seen.moments}"
     folder = case / "run"
@@ -104,7 +104,7 @@ def kill_once(scene: Scene, reference: Reference, scratch: Path, seed: str, seen
 
 
 def _look(folder: Path, reference: Reference, overwrite: bool, seen: Outcome) -> None:
-    """Absent, the earlier result, or the new one: nothing in between."""
+    """Check that the folder is absent, the earlier result, or the new one."""
     record = scenes.found_run(folder)
     seen.checkpoint_left += folder.with_name("run.checkpoint").exists()
     if record is None:
@@ -116,7 +116,7 @@ def _look(folder: Path, reference: Reference, overwrite: bool, seen: Outcome) ->
     layers = len(record.defocus_scales)
     expected = reference.record if layers == 4 else reference.earlier
     if scenes.difference(record, expected) > 0:
-        seen.broken.append(f"{folder.parent.name}: the run that was found is another one")
+        seen.broken.append(f"{folder.parent.name}: the run has unexpected content")
 
 
 def _resume(scene: Scene, folder: Path, reference: Reference, seen: Outcome) -> None:
@@ -134,7 +134,7 @@ def _resume(scene: Scene, folder: Path, reference: Reference, seen: Outcome) -> 
 
 
 def kill_many(moments: int, scratch: Path, seed: int) -> Outcome:
-    """Kill at so many moments, which the seed decides."""
+    """Kill children at random moments."""
     scene = scenes.small_scene()
     reference = reference_of(scene, scratch)
     outcome = Outcome()

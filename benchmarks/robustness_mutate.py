@@ -1,4 +1,4 @@
-"""Damage to files: blind, and such that checksums still fit, so that it reaches deeper."""
+"""Damage to files: blind, or with valid checksums, so that it reaches deeper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small scene to fit, and children that fit and save it and may die at any moment."""
+"""A small scene to fit, and child processes that fit and save it and may be killed."""
 
 from __future__ import annotations
 
@@ -25,28 +25,29 @@ from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.errors import DpDeblurError
 from napari_dpdeblur.fitting import Checkpoint, FitSettings, fit
 from napari_dpdeblur.results import Result, read_run, write_run
+from results_file import add_save_option, save_figures
 
 SIZE = (48, 64)
 PARTS = ("all_in_focus", "defocus_map", "confidence", "mpi_color", "mpi_alpha", "defocus_scales")
-# What touches the disk: the moments between which a save can be cut off.
+# Audit events of the disk, between which a save can be interrupted.
 FILE_EVENTS = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link", "os.chmod")
 REFUSED = 3
 
 
 @dataclass
 class Outcome(ABC):
-    """What was found after all trials; ``broken`` names the promises that were not kept."""
+    """The outcome of all trials; ``broken`` lists the broken promises."""
 
     broken: list[str] = field(default_factory=list, kw_only=True)
 
     @abstractmethod
     def summary(self) -> str:
-        """The figures in a sentence without its end."""
+        """The figures as a sentence, without the full stop."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What is fitted."""
+    """A capture with the calibration and settings of its fit."""
 
     capture: DualPixelCapture
     calibration: Calibration
@@ -54,7 +55,7 @@ class Scene:
 
 
 def small_scene(preset: str = "standard", size: tuple[int, int] = SIZE) -> Scene:
-    """Quick to fit: a second or less."""
+    """A scene that is fitted in a second or less."""
     lens = replace(synthetic_calibration(*size, 1, 1), vignetting=None)
     capture = render_capture(synthetic_scene(*size, seed=3), pixel_aspect=2, seed=3)
     settings = {"preset": preset, "layers": 4, "device": "cpu", "threads": 1, "image_rounds": 3}
@@ -62,7 +63,7 @@ def small_scene(preset: str = "standard", size: tuple[int, int] = SIZE) -> Scene
 
 
 def fit_and_save(scene: Scene, folder: Path, overwrite: bool = False) -> None:
-    """What the command `fit --resume` does."""
+    """Fit and save as the command `fit --resume` does."""
     checkpoint = Checkpoint(folder.with_name(f"{folder.name}.checkpoint"), resume=True)
     result = fit(scene.capture, scene.calibration, scene.settings, checkpoint=checkpoint)
     write_run(result, folder, overwrite)
@@ -70,9 +71,9 @@ def fit_and_save(scene: Scene, folder: Path, overwrite: bool = False) -> None:
 
 
 def in_child(work: Callable[[], object], prepare: Callable[[], object] = lambda: None) -> int:
-    """Start a forked child: no import takes time there. Returns its process number.
+    """Run ``work`` in a forked child, which needs no imports; returns its process id.
 
-    It ends with 0, with REFUSED after one of the project's errors, else with 1.
+    Its exit status is 0, REFUSED after one of the project's errors, else 1.
     """
     sys.stdout.flush()
     child = os.fork()
@@ -93,19 +94,23 @@ def in_child(work: Callable[[], object], prepare: Callable[[], object] = lambda:
 
 
 def ended(child: int) -> int:
-    """Wait; the exit status, negative for a signal."""
+    """Wait for a child; its exit status, negative for a signal."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def run_trials(description: str, unit: str, trials: Callable[[int, Path, int], Outcome]) -> int:
-    """The command of a script: so many trials in a scratch folder, printed; 1 if any broke."""
+    """Run trials in a scratch folder and print the outcome; 1 when a promise is broken."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument(f"--{unit}", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument(f"--{unit}", type=int, default=200, help=f"number of {unit}")
+    parser.add_argument("--seed", type=int, default=0, help="random seed")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_save_option(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="dpdeblur-") as scratch:
         outcome = trials(getattr(options, unit), Path(scratch), options.seed)
+    if options.save:
+        figures = {**asdict(outcome), "broken": len(outcome.broken)}
+        save_figures(Path(sys.argv[0]).stem, figures)
     if options.json:
         print(json.dumps(asdict(outcome), indent=2))
     else:
@@ -115,7 +120,7 @@ def run_trials(description: str, unit: str, trials: Callable[[int, Path, int], O
 
 
 def die_at_event(number: int, below: Path) -> None:
-    """Kill this process, as with kill -9, right before its n-th operation below a folder."""
+    """Kill this process, as with kill -9, right before its n-th file operation below a folder."""
     seen = 0
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
@@ -129,7 +134,7 @@ def die_at_event(number: int, below: Path) -> None:
 
 
 def count_events(below: Path, report: Path) -> None:
-    """Keep the number of such operations in a file, one byte each."""
+    """Count file operations below a folder in a report file, one byte each."""
     descriptor = os.open(report, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
@@ -148,5 +153,5 @@ def difference(first: Result, second: Result) -> float:
 
 
 def found_run(folder: Path) -> Result | None:
-    """The complete run in a folder, None when there is no folder; anything else raises."""
+    """The complete run in a folder, None without a folder; anything else raises."""
     return read_run(folder) if folder.exists() else None

@@ -1,4 +1,4 @@
-"""Small files of every kind that the project reads, as a starting point for damage."""
+"""Small valid files of every kind that the project reads, to be damaged by the fuzzing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHECKPOINT_SIGNATURE = "signature"
 
 
 def pixels(dtype: type, channels: int = 1, seed: int = 0) -> np.ndarray:
-    """Values between black and white of every format, (H, W) or (H, W, 3)."""
+    """Random values between black and white of every format, (H, W) or (H, W, 3)."""
     high = 250 if dtype is np.uint8 else 16000
     shape = SIZE if channels == 1 else (*SIZE, channels)
     return np.random.default_rng(seed).integers(high // 5, high, shape).astype(dtype)
@@ -63,7 +63,7 @@ def jpeg_pair(folder: Path) -> None:
 
 
 def raw_file(folder: Path) -> None:
-    """A TIFF with the mark of a Canon raw file; no real one can be part of the project."""
+    """A TIFF with the signature of a Canon raw file; no real one can be part of the project."""
     folder.mkdir(parents=True, exist_ok=True)
     rows, cols = SIZE
     data = pixels(np.uint16).tobytes()
@@ -85,7 +85,7 @@ def raw_file(folder: Path) -> None:
 
 
 def calibration_file(folder: Path) -> None:
-    """With everything that a calibration run adds: verdict and arrays to look at."""
+    """A calibration with all that a calibration run adds: verdict and diagnostics."""
     folder.mkdir(parents=True, exist_ok=True)
     check = {"name": "noise", "value": 0.1, "grade": "bad", "meaning": "m", "remedy": "Again."}
     random = np.random.default_rng(0)

@@ -1,9 +1,9 @@
-"""All long tests of robustness, one after the other: `tox -e soak`.
+"""All long robustness tests: `tox -e soak`.
 
-    python benchmarks/robustness_soak.py [--short]
+    python benchmarks/robustness_soak.py [--short] [--save]
 
 Each part prints its figures; the exit status is the number of parts that broke a promise. Takes
-about an hour on a quiet computer with two cores; `--short` takes minutes.
+about an hour on two idle cores; `--short` takes minutes.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import sys
 import time
 from pathlib import Path
 
+from results_file import add_save_option
+
 HERE = Path(__file__).parent
 TESTS = HERE.parent / "tests" / "batch"
-# Script, options of the long and of the short version; None: not in the short one.
+# Script, options of the long and of the short version; None: not part of the short one.
 PARTS: tuple[tuple[str, list[str], list[str] | None], ...] = (
     ("robustness_fuzz.py", ["--count", "20000"], ["--count", "200"]),
     ("robustness_kill.py", ["--moments", "200"], ["--moments", "10"]),
@@ -30,15 +32,17 @@ PARTS: tuple[tuple[str, list[str], list[str] | None], ...] = (
 
 
 def main() -> int:
-    """Run every part; how many of them broke a promise."""
-    parser = argparse.ArgumentParser(description="All long tests of robustness.")
-    parser.add_argument("--short", action="store_true")
-    short = parser.parse_args().short
+    """Run every part; returns how many of them broke a promise."""
+    parser = argparse.ArgumentParser(description="All long robustness tests.")
+    parser.add_argument("--short", action="store_true", help="fewer trials; takes minutes")
+    add_save_option(parser)
+    chosen = parser.parse_args()
+    short, save = chosen.short, ["--save"] * chosen.save
     failed = 0
     for script, long_options, short_options in PARTS:
         options = short_options if short else long_options
         if options is not None:
-            failed += _run([sys.executable, str(HERE / script), *options])
+            failed += _run([sys.executable, str(HERE / script), *options, *save])
     pytest = [sys.executable, "-m", "pytest", "-q", str(TESTS)]
     failed += _run(pytest if short else [*pytest, "--run-slow"])
     return failed

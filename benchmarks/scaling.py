@@ -1,14 +1,13 @@
-"""Time and memory of the fit at growing image sizes and numbers of layers.
+"""Time and memory of the fit as a function of image size and number of layers.
 
-    python benchmarks/scaling.py [--presets standard preview] [--large] [--json]
+    python benchmarks/scaling.py [--presets standard preview] [--large] [--json] [--save]
 
-Synthetic captures of 0.3, 1.35 and 3 megapixels (12 with `--large`) are written once to a
-temporary folder and fitted with 12 layers, each in a process of its own through the command line;
-the 1.35 megapixel capture also with 6 and 24 layers. The time runs from the files to the finished
-run folder, the memory is the peak of that process. The last columns are per megapixel, and should
-hardly change. These captures are like a phone's: half of their rows are interpolated, and are not
-computed with. The last row of `--large` is the same scene in colour and with square pixels, six
-times as much to compute.
+Fits synthetic captures of 0.3, 1.35 and 3 megapixels (12 with `--large`) with 12 layers, each in a
+separate process through the command line; that of 1.35 megapixels also with 6 and 24 layers. The
+time is that from the files to the finished run folder, the memory is the peak of that process. The
+last columns are per megapixel and should hardly change. As in captures of a phone, half of the rows
+are interpolated and are left out of the computation. The last row of `--large` is the same scene in
+colour and with square pixels, six times the work.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ import numpy as np
 from measured import run_measured
 from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.capture.levels import linear_to_srgb
+from results_file import add_save_option, save_figures
 
 SIZES = {0.3: (480, 640), 1.35: (1008, 1344), 3.0: (1512, 2016)}
 LARGE_SIZES = {12.0: (3024, 4032)}
@@ -47,6 +47,12 @@ class Measurement:
     time_s: float
     memory_gb: float
 
+    @property
+    def name(self) -> str:
+        """The name of its figures, such as `standard_1_35_mp_12_layers`."""
+        colour = "_colour" * (self.channels == 3)
+        return f"{self.preset}_{self.megapixels:g}_mp_{self.layers}_layers{colour}"
+
     def row(self) -> str:
         per_megapixel = (self.time_s / self.megapixels, self.memory_gb / self.megapixels)
         return (
@@ -62,7 +68,7 @@ HEADING = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print one row for each size and number of layers."""
+    """Print one row per size and number of layers."""
     options = _parse(arguments)
     sizes = SIZES | (LARGE_SIZES if options.large else {})
     cases = [(size, LAYERS) for size in sizes] + [(LAYERED_SIZE, n) for n in OTHER_LAYERS]
@@ -82,6 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _show(found[-1], options.json)
     if options.json:
         print(json.dumps([asdict(measurement) for measurement in found], indent=2))
+    if options.save:
+        save_figures("scaling", {measurement.name: asdict(measurement) for measurement in found})
     return 0
 
 
@@ -120,13 +128,14 @@ def _show(measurement: Measurement, is_quiet: bool) -> None:
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Time and memory of the fit at growing sizes.")
+    parser = argparse.ArgumentParser(description="Time and memory of the fit against image size.")
     parser.add_argument(
         "--presets", nargs="+", default=["standard"], choices=["standard", "preview"]
     )
-    parser.add_argument("--large", action="store_true", help="also 12 megapixels, some minutes")
+    parser.add_argument("--large", action="store_true", help="also 12 megapixels; takes minutes")
     parser.add_argument("--scratch", type=Path, help="folder for temporary files")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    add_save_option(parser)
     return parser.parse_args(arguments)
 
 

@@ -1,12 +1,12 @@
-"""Do the bands of a large fit show? A banded fit against one without bands, across a border.
+"""Seams of a large fit: a fit in bands of rows against one without bands, across a border.
 
-    python benchmarks/seams.py [--size 3024 4032] [--json]
+    python benchmarks/seams.py [--size 3024 4032] [--json] [--save]
 
-A synthetic capture is fitted as a whole, in bands of rows, then a crop across the first border
-between two bands is fitted at once, with the same range of defocus. Near the border the two differ
-by what the bands change and by what the crop does not see; elsewhere only by the latter. All
-figures are in percent of the mean intensity; the noise is that of one captured view. The memory of
-such a fit is measured by `scaling.py --large`.
+Fits a synthetic capture in bands of rows, then a crop across the first border between two bands
+without bands, with the same range of defocus. Near the border the two differ because of the bands
+and because the crop misses its surroundings; elsewhere only because of the latter. All figures are
+in percent of the mean intensity; the noise is that of one captured view. The memory of such a fit
+is measured by `scaling.py --large`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from napari_dpdeblur.fitting import FitSettings, fit
 from napari_dpdeblur.fitting.image.bands import bands_of
 from napari_dpdeblur.fitting.problem import pose_problem
 from napari_dpdeblur.results import Result
+from results_file import add_save_option, save_figures
 
 CROP = (512, 672)
 MARGIN_PX = 64  # of the crop, where it misses light from outside
@@ -43,7 +44,7 @@ class Seam:
 
     @property
     def hidden(self) -> bool:
-        """Whether noise hides it."""
+        """Whether it is below the noise."""
         return max(self.step_at_border, self.difference_at_border) < self.noise
 
     def text(self) -> str:
@@ -55,18 +56,21 @@ class Seam:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the figures."""
+    """Print the figures; 1 when a seam is above the noise."""
     parser = argparse.ArgumentParser(description="Seams of a banded fit.")
-    parser.add_argument("--size", nargs=2, type=int, default=(3024, 4032))
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--size", nargs=2, type=int, default=(3024, 4032), metavar=("H", "W"))
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_save_option(parser)
     options = parser.parse_args(arguments)
     seam = measured(simulate(*options.size))
     print(json.dumps(asdict(seam)) if options.json else seam.text())
+    if options.save:
+        save_figures("seams", asdict(seam))
     return 0 if seam.hidden else 1
 
 
 def measured(known: Simulation) -> Seam:
-    """Fit both and compare."""
+    """Fit with and without bands and compare."""
     count, border, overlap = _first_border(known)
     whole = fit(known.capture, known.calibration, FitSettings())
     height, width = CROP
@@ -91,7 +95,10 @@ def measured(known: Simulation) -> Seam:
 def _first_border(known: Simulation) -> tuple[int, int, int]:
     """Number of bands, row of the first border and overlap there, in square pixels."""
     problem = pose_problem(known.capture, known.calibration, FitSettings(), torch.device("cpu"))
-    first, second, *others = bands_of(problem, 1.0, FitSettings().parameters.renderer.band_overlap)
+    bands = bands_of(problem, 1.0, FitSettings().parameters.renderer.band_overlap)
+    if len(bands) < 2:
+        sys.exit("A capture of this size is fitted in one band; use a larger --size.")
+    first, second, *others = bands
     pitch = problem.pixel_pitch[0]
     row = pitch * (first.last + second.first) // 2
     return 2 + len(others), row, pitch * (first.last - second.first)
@@ -112,7 +119,7 @@ def _rms(values: np.ndarray) -> float:
 
 
 def _noise(view: np.ndarray) -> float:
-    """Standard deviation of the noise, from second differences, which textures leave small."""
+    """Standard deviation of the noise, from second differences, which suppress texture."""
     second = np.diff(np.diff(view, 2, axis=0), 2, axis=1)
     return float(np.median(abs(second))) / 0.6745 / 6
 

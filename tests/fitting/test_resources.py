@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from napari_dpdeblur.errors import FitError
@@ -70,10 +71,27 @@ def test_threads_follow_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_limit_of_a_batch_job_counts(tmp_path: Path) -> None:
-    groups = tmp_path / "cgroup"
-    groups.write_text("0::/no/such/group\n")
-    assert resources._group_limit(groups) is None or resources._group_limit(groups) > 0
-    assert resources._group_limit(tmp_path / "missing") is None
+    groups, root = tmp_path / "cgroup", tmp_path / "sys"
+    groups.write_text("0::/slurm/job\n")
+    (root / "slurm" / "job").mkdir(parents=True)
+    assert resources._group_limit(groups, root) is None
+    (root / "slurm" / "job" / "memory.max").write_text("max\n")
+    assert resources._group_limit(groups, root) is None
+    (root / "slurm" / "memory.max").write_text("8000000000\n")
+    assert resources._group_limit(groups, root) == 8_000_000_000
+    (root / "slurm" / "job" / "memory.max").write_text("4000000000\n")
+    assert resources._group_limit(groups, root) == 4_000_000_000
+    (tmp_path / "memory.max").write_text("1\n")  # not a control group
+    assert resources._group_limit(groups, root) == 4_000_000_000
+    assert resources._group_limit(tmp_path / "missing", root) is None
+
+
+def test_the_limit_of_a_batch_job_is_shared_with_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = psutil.Process().memory_info().rss
+    monkeypatch.setattr(resources, "_group_limit", lambda: used + 100_000_000)
+    assert 0 < available_memory() <= 200_000_000
+    monkeypatch.setattr(resources, "_group_limit", lambda: 1)
+    assert available_memory() == 0
 
 
 def test_a_fit_that_does_not_fit_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,15 +141,16 @@ def test_colour_is_kept(simulated: Callable[..., Any], preset: str) -> None:
 
 
 def test_pixels_that_are_twice_as_high_as_wide(simulated: Callable[..., Any]) -> None:
-    scene = simulated(64, 96, pixel_aspect=2)
-    assert scene.capture.shape[-2:] == (32, 96)
+    scene = simulated(192, 256, pixel_aspect=2)
+    assert scene.capture.shape[-2:] == (96, 256)
     result = fit(scene.capture, scene.calibration, settings_of("standard"))
-    assert result.all_in_focus.shape == (1, 64, 96)
+    assert result.all_in_focus.shape == (1, 192, 256)
     # interpolated rows of layers do not compose to exactly the interpolated rows of the image
     difference = np.abs(result.mpi.all_in_focus() - result.all_in_focus)
     assert difference.mean() < 1e-3 * result.all_in_focus.mean()
     truth = scene.scene.all_in_focus
-    assert image_scores(result.all_in_focus, truth).psnr_db > 12
+    found, captured = (image_scores(a, truth) for a in (result.all_in_focus, result.captured))
+    assert found.psnr_db > captured.psnr_db + 1
 
 
 @pytest.mark.parametrize("preset", STAGES)

@@ -112,11 +112,12 @@ def memory_of(
     return estimate_memory(height, width, channels, settings.layers, settings.preset, rows)
 
 
-def _group_limit(groups: Path = Path("/proc/self/cgroup")) -> int | None:
+def _group_limit(
+    groups: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
+) -> int | None:
     """The memory limit of the control group on Linux (containers, Slurm), None without one."""
     try:
         inside = groups.read_text().strip().rpartition("::")[2].lstrip("/")
-        root = Path("/sys/fs/cgroup")
         folders = [root / inside, *(root / inside).parents]
         found = [(folder / "memory.max") for folder in folders if folder.is_relative_to(root)]
         limits = [path.read_text().strip() for path in found if path.exists()]
