@@ -46,10 +46,10 @@ def expected(pair, settings):
 
 def test_the_result_is_that_of_a_fit_in_this_process(start, until, pair, settings, expected):
     messages = until(start(FUNCTION, FitRequest(*pair, settings)))
-    record = messages[-1].result
-    np.testing.assert_allclose(record.all_in_focus, expected.all_in_focus, atol=1e-6)
-    np.testing.assert_allclose(record.mpi_alpha, expected.mpi.alpha, atol=1e-6)
-    assert type(record.provenance["torch"]) is str
+    result = messages[-1].result
+    np.testing.assert_allclose(result.all_in_focus, expected.all_in_focus, atol=1e-6)
+    np.testing.assert_allclose(result.mpi_alpha, expected.mpi.alpha, atol=1e-6)
+    assert type(result.provenance["torch"]) is str
     fractions = [m.fraction for m in messages if isinstance(m, Progress)]
     assert fractions == sorted(fractions)
     assert fractions[-1] == 1
@@ -94,8 +94,8 @@ def test_a_killed_fit_goes_on_with_the_same_result(start, until, pair, settings,
     messages = until(start(FUNCTION, request))
     assert Note("Resuming the interrupted fit of synthetic.") in messages
     assert "evidence" not in {m.stage for m in messages if isinstance(m, Progress)}
-    record = messages[-1].result
-    np.testing.assert_allclose(record.all_in_focus, expected.all_in_focus, atol=1e-6)
+    result = messages[-1].result
+    np.testing.assert_allclose(result.all_in_focus, expected.all_in_focus, atol=1e-6)
 
 
 @linux_only
@@ -200,8 +200,8 @@ def test_a_calibration_of_another_camera(here, pair, settings):
 
 def test_low_resolution_keeps_the_meaning_of_defocus(here, pair, expected):
     request = FitRequest(*pair, FitSettings(preset="preview", threads=1), reduction=2)
-    record = here(run, request)[1]
-    assert record.all_in_focus.shape == (1, 48, 64)
+    result = here(run, request)[1]
+    assert result.all_in_focus.shape == (1, 48, 64)
     full = expected.defocus_map.reshape(48, 2, 64, 2).mean((1, 3))
-    assert abs(np.median(record.defocus_map) - np.median(full)) < 0.15
-    np.testing.assert_allclose(record.all_in_focus.mean(), expected.all_in_focus.mean(), rtol=0.03)
+    assert abs(np.median(result.defocus_map) - np.median(full)) < 0.15
+    np.testing.assert_allclose(result.all_in_focus.mean(), expected.all_in_focus.mean(), rtol=0.03)

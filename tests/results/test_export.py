@@ -80,15 +80,15 @@ def test_a_defocus_map_is_coloured_in_png(tmp_path):
     np.testing.assert_array_equal(pixels[0, 3], pixels[0, 2])
 
 
-def test_layers_are_pages(tmp_path, make_record):
-    record = make_record(channels=3, layers=5)
+def test_layers_are_pages(tmp_path, make_result):
+    result = make_result(channels=3, layers=5)
     path = export.write_layer_stack(
-        tmp_path / "mpi.tif", record.mpi_color, record.mpi_alpha, record.defocus_scales
+        tmp_path / "mpi.tif", result.mpi_color, result.mpi_alpha, result.defocus_scales
     )
     color, alpha, scales = read_mpi(path)
-    np.testing.assert_allclose(color, record.mpi_color, atol=1e-3)
-    np.testing.assert_allclose(alpha, record.mpi_alpha, atol=1e-3)
-    np.testing.assert_allclose(scales, record.defocus_scales)
+    np.testing.assert_allclose(color, result.mpi_color, atol=1e-3)
+    np.testing.assert_allclose(alpha, result.mpi_alpha, atol=1e-3)
+    np.testing.assert_allclose(scales, result.defocus_scales)
 
 
 @pytest.mark.parametrize(

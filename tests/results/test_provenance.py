@@ -102,7 +102,7 @@ def test_another_yaml_file_is_refused(tmp_path: Path, text: str) -> None:
 )
 def test_an_entry_that_no_fit_writes_is_refused(tmp_path: Path, text: str, where: str) -> None:
     (tmp_path / "run.yaml").write_text(HEADER + text + "\n")
-    with pytest.raises(ResultError, match=rf"because its entry {where} is wrong \("):
+    with pytest.raises(ResultError, match=rf"because its entry {where} is invalid \("):
         read_provenance(tmp_path / "run.yaml")
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from napari_dpdeblur.calibration import load_calibration, save_calibration
 from napari_dpdeblur.capture import open_capture
-from napari_dpdeblur.capture.image_file import read_image
+from napari_dpdeblur.capture.image_file import read_pixels
 from napari_dpdeblur.capture.pgm import write_pgm_pair
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.errors import (
@@ -121,15 +121,15 @@ def test_a_small_png_cannot_claim_a_large_picture(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(png_of(10_000, 15_000, b""))
     with pytest.raises(CaptureError, match=r"claims 300 MB of pixels, which its \d+ bytes cannot"):
-        read_image(path)
-    assert peak_bytes(lambda: read_image(path)) < 2_000_000
+        read_pixels(path)
+    assert peak_bytes(lambda: read_pixels(path)) < 2_000_000
 
 
 def test_a_jpeg_of_endless_passes_is_refused(tmp_path: Path) -> None:
     _, encoded = cv2.imencode(".jpg", np.zeros((64, 64), np.uint8))
     (tmp_path / "a.jpg").write_bytes(encoded.tobytes() + 100 * b"\xff\xda\x00\x08")
     with pytest.raises(CaptureError, match="is damaged or truncated and cannot be decoded"):
-        read_image(tmp_path / "a.jpg")
+        read_pixels(tmp_path / "a.jpg")
 
 
 @pytest.mark.parametrize("aspect", ["100000", "9" * 400, "0.001"])
@@ -211,4 +211,4 @@ def test_a_chunk_longer_than_the_file_is_not_believed(tmp_path: Path) -> None:
     content[33:37] = (500_000_000).to_bytes(4, "big")
     (tmp_path / "a.png").write_bytes(content)
     with pytest.raises(CaptureError, match="is damaged or truncated"):
-        read_image(tmp_path / "a.png")
+        read_pixels(tmp_path / "a.png")

@@ -18,6 +18,7 @@ from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.files import atomic_file, open_regular
 from napari_dpdeblur.files.archive import DAMAGED, check_members, read_array, write_compressed
 from napari_dpdeblur.files.plain import parse_json
+from napari_dpdeblur.files.schema import first_problem
 
 FORMAT: Final = "napari-dpdeblur calibration"
 VERSION: Final = 1
@@ -87,10 +88,9 @@ def _read_header(archive: zipfile.ZipFile, path: Path) -> Header:
     try:
         return Header.model_validate(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where, problem = first_problem(error)
         raise CalibrationError(
-            f"{path} has a wrong entry {where!r} in its {HEADER_NAME}: {first['msg']}."
+            f"{path} has an invalid entry {where!r} in its {HEADER_NAME}: {problem}."
         ) from error
 
 

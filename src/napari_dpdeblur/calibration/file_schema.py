@@ -1,7 +1,7 @@
-"""Check what a calibration holds besides numbers to compute with: its verdict and its pictures.
+"""Check the verdict and the diagnostic arrays of a calibration file.
 
-They change no result, but what draws them trusts their form. Entries and arrays that this program
-does not know are passed over.
+They change no result, but the code that draws them relies on their form. Unknown entries and arrays
+are ignored.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from napari_dpdeblur.errors import CalibrationError
+from napari_dpdeblur.files.schema import KnownEntries, first_problem
 
 MAX_SIDE_PX = 4096
 MAX_ASPECT = 20
@@ -20,11 +21,7 @@ MAX_DISCS = 100_000
 MAX_FRAMES_AWAY = 10  # of a disc from the frame
 
 
-class _Entries(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
-
-
-class _Check(_Entries):
+class _Check(KnownEntries):
     name: str
     value: float
     grade: str
@@ -32,11 +29,11 @@ class _Check(_Entries):
     remedy: str
 
 
-class _Verdict(_Entries):
+class _Verdict(KnownEntries):
     grade: str = ""
-    checks: list[_Check] = []
-    filled_tiles: list[Annotated[int, Field(ge=0)]] = []
-    notes: list[str] = []
+    checks: list[_Check] = Field(default_factory=list)
+    filled_tiles: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
 
 
 def check_verdict(verdict: dict[str, Any] | None, tiles: int) -> None:
@@ -44,10 +41,9 @@ def check_verdict(verdict: dict[str, Any] | None, tiles: int) -> None:
     try:
         known = _Verdict.model_validate(verdict or {})
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where, problem = first_problem(error)
         raise CalibrationError(
-            f"The verdict of the calibration has a wrong entry {where!r}: {first['msg']}."
+            f"The verdict of the calibration has an invalid entry {where!r}: {problem}."
         ) from error
     if max(known.filled_tiles, default=0) >= tiles:
         raise CalibrationError(

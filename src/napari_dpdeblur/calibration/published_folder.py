@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from napari_dpdeblur.capture.image_file import read_image
+from napari_dpdeblur.capture.image_file import read_pixels
 from napari_dpdeblur.capture.pixel import PUBLISHED_BLACK, PUBLISHED_WHITE
 from napari_dpdeblur.errors import CalibrationError, CaptureError
 from napari_dpdeblur.files import check_inside, digest, open_regular
@@ -90,7 +90,7 @@ def _read_kernels(path: Path) -> np.ndarray:
 def _read_white(path: Path) -> np.ndarray:
     """(H, W) float32, black subtracted, in units of white."""
     try:
-        pixels = read_image(path)
+        pixels = read_pixels(path)
     except CaptureError as error:
         raise CalibrationError(str(error)) from error
     if pixels.dtype != np.uint16 or pixels.shape != (1, *PUBLISHED_FRAME):

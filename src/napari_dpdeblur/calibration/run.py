@@ -14,12 +14,12 @@ from napari_dpdeblur.calibration.events import CalibrationClock, CalibrationEven
 from napari_dpdeblur.calibration.record import Calibration, Field
 from napari_dpdeblur.calibration.report.thumbnails import diagnostics, seen_discs
 from napari_dpdeblur.calibration.solve.kernels import (
-    Evidence,
-    Solution,
+    KernelSolution,
     SolveSettings,
+    TargetObservations,
     solve_kernels,
 )
-from napari_dpdeblur.calibration.solve.observations import central_field, gather_evidence
+from napari_dpdeblur.calibration.solve.observations import central_field, gather_observations
 from napari_dpdeblur.calibration.solve.radiometry import Screen, screen_views
 from napari_dpdeblur.calibration.target.detect import Detection, detect_discs
 from napari_dpdeblur.calibration.target.pattern import Target
@@ -81,9 +81,9 @@ def calibration_events(
     screen, detection = yield from _detected(merged, target, clock)
     frame_shape = (screen.lit.shape[0], screen.lit.shape[1])
     field = field or central_field(frame_shape)
-    evidence, hidden = gather_evidence(screen, detection, target, field, settings.kernel_px)
+    observations, hidden = gather_observations(screen, detection, target, field, settings.kernel_px)
     yield clock.event("pattern", 1, 1, "sharp picture rendered")
-    solution = yield from _solved(evidence, settings, clock)
+    solution = yield from _solved(observations, settings, clock)
     notes = _notes(detection, hidden, target, merged.vignetting, frame_shape)
     verdict = judge(detection, screen, solution, settings.rows, settings.cols, notes)
     yield clock.event("verdict", 1, 1, f"verdict: {verdict['grade']}")
@@ -170,13 +170,13 @@ def _check_sheets(vignetting: Vignetting | None, frame_shape: tuple[int, ...]) -
 
 
 def _solved(
-    evidence: Evidence, settings: SolveSettings, clock: CalibrationClock
-) -> Generator[CalibrationEvent, None, Solution]:
+    observations: TargetObservations, settings: SolveSettings, clock: CalibrationClock
+) -> Generator[CalibrationEvent, None, KernelSolution]:
     def told(counts: tuple[int, int]) -> CalibrationEvent:
         done, total = counts
         return clock.event("kernels", done, total, f"tile {done} of {total}")
 
-    return translated(solve_kernels(evidence, settings), told)
+    return translated(solve_kernels(observations, settings), told)
 
 
 def _notes(

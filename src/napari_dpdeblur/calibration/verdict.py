@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_dpdeblur.calibration.solve.kernels import Solution
+from napari_dpdeblur.calibration.solve.kernels import KernelSolution
 from napari_dpdeblur.calibration.solve.radiometry import Screen
 from napari_dpdeblur.calibration.target.detect import Detection
 
@@ -116,7 +116,7 @@ RULES = (
 def judge(
     detection: Detection,
     screen: Screen,
-    solution: Solution,
+    solution: KernelSolution,
     rows: int,
     cols: int,
     notes: Sequence[str] = (),
@@ -145,7 +145,7 @@ def judge(
 
 
 def measure(
-    detection: Detection, screen: Screen, solution: Solution, rows: int, cols: int
+    detection: Detection, screen: Screen, solution: KernelSolution, rows: int, cols: int
 ) -> dict[str, float]:
     """The figures that the rules grade."""
     noise = float(np.median(solution.noise[solution.solved]))

@@ -20,7 +20,7 @@ from napari_dpdeblur.capture.formats import (
     pair_in_folder,
     read_views,
 )
-from napari_dpdeblur.capture.image_file import read_image, read_image_header
+from napari_dpdeblur.capture.image_file import read_image_header, read_pixels
 from napari_dpdeblur.errors import CaptureError
 from napari_dpdeblur.files import open_regular
 
@@ -71,7 +71,7 @@ def _load_jpeg(part: CapturePart, levels: Levels) -> DualPixelCapture:
 
 def _load_srgb(part: CapturePart, levels: Levels, format_id: str) -> DualPixelCapture:
     """Views developed by Canon's software: sRGB-encoded, without a black level."""
-    raw = read_views(part, read_image)
+    raw = read_views(part, read_pixels)
     black, white = levels.resolve(0.0, float(np.iinfo(raw.dtype).max))
     source = Source.of(format_id, part.files)
     return DualPixelCapture(raw, black, white, part.name, source, encoding=SRGB)

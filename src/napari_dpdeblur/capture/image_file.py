@@ -108,7 +108,7 @@ def _parse_jpeg(start: bytes) -> ImageHeader | None:
     return None
 
 
-def read_image(path: Path) -> np.ndarray:
+def read_pixels(path: Path) -> np.ndarray:
     """Decode a grey or RGB picture as stored, without colour or orientation changes: (C, H, W)."""
     header = read_image_header(path)
     if header.is_palette or header.channels not in (1, 3) or header.bits not in (8, 16):

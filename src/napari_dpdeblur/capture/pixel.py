@@ -18,7 +18,7 @@ from napari_dpdeblur.capture.formats import (
     pair_in_folder,
     read_views,
 )
-from napari_dpdeblur.capture.image_file import read_image, read_image_header
+from napari_dpdeblur.capture.image_file import read_image_header, read_pixels
 from napari_dpdeblur.capture.pgm import APP_PIXEL_ASPECT, peek_pgm_header, read_pgm
 from napari_dpdeblur.errors import CaptureError
 
@@ -123,7 +123,7 @@ def _read_grey16(path: Path) -> np.ndarray:
             f"{path} is a {header}, but a view of a published pair is a 16-bit grey PNG with "
             "linear 14-bit values; open the original file."
         )
-    return read_image(path)
+    return read_pixels(path)
 
 
 def _locate_garg(path: Path) -> CapturePart | None:
@@ -159,7 +159,7 @@ def _load_garg(part: CapturePart, levels: Levels) -> DualPixelCapture:
 
 
 def _read_grey(path: Path) -> np.ndarray:
-    pixels = read_image(path)
+    pixels = read_pixels(path)
     if len(pixels) != 1:
         raise CaptureError(f"{path} is an RGB picture, but a dual-pixel view has one channel.")
     return pixels

@@ -13,7 +13,7 @@ import yaml
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.files import read_regular
 from napari_dpdeblur.files.plain import parse_yaml
-from napari_dpdeblur.results.provenance_check import wrong_entry
+from napari_dpdeblur.results.provenance_check import invalid_entry
 
 FORMAT = "napari-dpdeblur run"
 FORMAT_VERSION = 1
@@ -71,7 +71,7 @@ def _without_header(path: Path, content: Any) -> dict[str, Any]:
             f"The provenance {path} has format version {version} but this program reads version "
             f"{FORMAT_VERSION}; update napari-dpdeblur or repeat the fit."
         )
-    if (wrong := wrong_entry(content)) is not None:
+    if (wrong := invalid_entry(content)) is not None:
         raise _unreadable(path, wrong)
     return {key: content[key] for key in content if key not in ("format", "format_version")}
 

@@ -51,7 +51,7 @@ def calibration_picture(calibration: Calibration) -> np.ndarray:
     return _lay_out(panels)
 
 
-def write_picture(calibration: Calibration, path: Path) -> None:
+def write_calibration_picture(calibration: Calibration, path: Path) -> None:
     """Save the picture as PNG."""
     try:
         with atomic_file(path) as beside:

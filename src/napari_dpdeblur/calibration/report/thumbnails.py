@@ -5,7 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from napari_dpdeblur.calibration.solve.kernels import Solution
+from napari_dpdeblur.calibration.solve.kernels import KernelSolution
 from napari_dpdeblur.calibration.solve.radiometry import Screen
 from napari_dpdeblur.calibration.target.detect import Detection
 
@@ -23,7 +23,9 @@ def seen_discs(screen: Screen, detection: Detection) -> dict[str, np.ndarray]:
     return {"thumbnail": thumbnail, "discs": discs.astype(np.float32)}
 
 
-def diagnostics(screen: Screen, detection: Detection, solution: Solution) -> dict[str, np.ndarray]:
+def diagnostics(
+    screen: Screen, detection: Detection, solution: KernelSolution
+) -> dict[str, np.ndarray]:
     """What `calibrate show` draws; discs (N, 4) are in pixels of the frame."""
     ratio = solution.residual.shape[1] / solution.residual.shape[2]
     size = (RESIDUAL_MAP_PX, round(RESIDUAL_MAP_PX * ratio))

@@ -10,7 +10,7 @@ from scipy.fft import next_fast_len
 from torch import Tensor
 
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
-from napari_dpdeblur.calibration.solve.tile_observations import Tiles
+from napari_dpdeblur.calibration.solve.tile_observations import TileObservations
 from napari_dpdeblur.cancellation import check_cancelled
 
 START_REGULARISATION = 0.03
@@ -35,7 +35,9 @@ class KernelProblem:
     fft_px: tuple[int, int]
 
     @classmethod
-    def of(cls, tiles: Tiles, chunk: np.ndarray, settings: SolveSettings) -> KernelProblem:
+    def of(
+        cls, tiles: TileObservations, chunk: np.ndarray, settings: SolveSettings
+    ) -> KernelProblem:
         """The problem of the tiles numbered ``chunk``."""
         latent = torch.from_numpy(tiles.latent[chunk])
         weight = torch.from_numpy(tiles.weight[chunk])

@@ -20,17 +20,23 @@ import torch
 from napari_dpdeblur.calibration.solve.kernel_problem import KernelProblem
 from napari_dpdeblur.calibration.solve.refine_geometry import tile_stretches
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
-from napari_dpdeblur.calibration.solve.tile_observations import Evidence, Tiles
+from napari_dpdeblur.calibration.solve.tile_observations import TargetObservations, TileObservations
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.optics import TileLayout
 
-__all__ = ["Evidence", "Solution", "SolveSettings", "fill_from_neighbours", "solve_kernels"]
+__all__ = [
+    "KernelSolution",
+    "SolveSettings",
+    "TargetObservations",
+    "fill_from_neighbours",
+    "solve_kernels",
+]
 
 CHUNK_TILES = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class KernelSolution:
     """Kernels (P, 2, K, K) and how well they explain the views.
 
     ``residual`` (2, H, W): view minus model, weighted to even noise; ``noise`` (P,): standard
@@ -44,12 +50,12 @@ class Solution:
 
 
 def solve_kernels(
-    evidence: Evidence, settings: SolveSettings
-) -> Generator[tuple[int, int], None, Solution]:
+    observations: TargetObservations, settings: SolveSettings
+) -> Generator[tuple[int, int], None, KernelSolution]:
     """Yields (tiles done, tiles in all) and returns the solution; ``check`` may raise to end it."""
-    height, width = evidence.valid.shape
+    height, width = observations.valid.shape
     layout = TileLayout.regular(height, width, settings.rows, settings.cols)
-    tiles = Tiles.of(evidence, layout, settings)
+    tiles = TileObservations.of(observations, layout, settings)
     size = settings.kernel_px
     kernels = np.zeros((len(tiles.latent), 2, size, size), np.float32)
     residual = np.zeros_like(tiles.views)
@@ -68,11 +74,11 @@ def solve_kernels(
         yield start + len(chunk), len(todo)
     filled = fill_from_neighbours(kernels, tiles.solvable, settings.rows, settings.cols)
     picture = tiles.joined(residual, layout)
-    return Solution(filled, picture, tiles.noise, tiles.solvable)
+    return KernelSolution(filled, picture, tiles.noise, tiles.solvable)
 
 
 def _solve_chunk(
-    tiles: Tiles, chunk: np.ndarray, settings: SolveSettings
+    tiles: TileObservations, chunk: np.ndarray, settings: SolveSettings
 ) -> tuple[KernelProblem, torch.Tensor]:
     """Kernels (n, 2, K, K) of some tiles: roughly, then with the place of the screen refined."""
     problem = KernelProblem.of(tiles, chunk, settings)

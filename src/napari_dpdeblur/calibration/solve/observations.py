@@ -1,4 +1,4 @@
-"""What the kernels are computed from: the sharp pattern, the views, the pixels that count."""
+"""Gather what the kernels are computed from: sharp pattern, views, usable pixels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scipy.spatial import cKDTree
 
 from napari_dpdeblur.calibration.record import Field
 from napari_dpdeblur.calibration.solve.radiometry import Screen
-from napari_dpdeblur.calibration.solve.tile_observations import Evidence, Render, Warp
+from napari_dpdeblur.calibration.solve.tile_observations import Render, TargetObservations, Warp
 from napari_dpdeblur.calibration.target.detect import Detection
 from napari_dpdeblur.calibration.target.disc_coverage import disc_coverage
 from napari_dpdeblur.calibration.target.geometry import pixel_grid
@@ -25,9 +25,9 @@ def central_field(frame_shape: tuple[int, int], share: float = 2 / 3) -> Field:
     return Field((frame_shape[0] - height) // 2, (frame_shape[1] - width) // 2, height, width)
 
 
-def gather_evidence(
+def gather_observations(
     screen: Screen, detection: Detection, target: Target, field: Field, kernel_px: int
-) -> tuple[Evidence, np.ndarray]:
+) -> tuple[TargetObservations, np.ndarray]:
     """Latent picture, views and usable pixels of the field; and the discs (N, 2) that are hidden.
 
     A pixel counts when everything that the kernel may bring to it is a visible part of the screen.
@@ -43,7 +43,7 @@ def gather_evidence(
     valid = cv2.erode(seen, reach)[margin:-margin, margin:-margin].astype(bool)
     usable = valid & (screen.lit & ~screen.saturated)[field.window]
     views = np.ascontiguousarray(screen.views[(slice(None), *field.window)])
-    return Evidence(latent, views, usable, _renderer(detection, target, field)), hidden
+    return TargetObservations(latent, views, usable, _renderer(detection, target, field)), hidden
 
 
 def _renderer(detection: Detection, target: Target, field: Field) -> Render:

@@ -1,4 +1,4 @@
-"""The evidence of a calibration, cut into the tiles of the kernel grid."""
+"""Observations of the calibration target, cut into the tiles of the kernel grid."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Render = Callable[[Warp, tuple[int, int], int, int], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """What the kernels are computed from, on the pixels of the calibrated field.
+class TargetObservations:
+    """Sharp pattern, captured views and usable pixels of the calibrated field.
 
     ``latent`` (H + 2m, W + 2m): coverage by discs, with a margin of half a kernel; ``views``
     (2, H, W): captures, 0 = black screen, 1 = white screen; ``valid`` (H, W): pixels to use.
@@ -39,8 +39,8 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False)
-class Tiles:
-    """The evidence cut into tiles of equal size; pixels that a smaller tile lacks weigh nothing."""
+class TileObservations:
+    """The observations cut into tiles of equal size; padding of smaller tiles has weight 0."""
 
     latent: np.ndarray  # (P, h + 2m, w + 2m)
     views: np.ndarray  # (P, 2, h, w)
@@ -52,14 +52,16 @@ class Tiles:
     render: Render | None = None
 
     @classmethod
-    def of(cls, evidence: Evidence, layout: TileLayout, settings: SolveSettings) -> Tiles:
-        """Cut the evidence, weigh its pixels by their noise, see which tiles can be solved."""
-        latent, views, valid = _filtered(evidence, settings.gradient)
+    def of(
+        cls, observations: TargetObservations, layout: TileLayout, settings: SolveSettings
+    ) -> TileObservations:
+        """Cut the observations, weight pixels by their noise, find the tiles that can be solved."""
+        latent, views, valid = _filtered(observations, settings.gradient)
         margin = settings.kernel_px // 2
         window = _window(layout)
         cuts = [
             _cut(view, layout, window)
-            for view in (*views, *_noise_weights(evidence, settings), valid)
+            for view in (*views, *_noise_weights(observations, settings), valid)
         ]
         own = _cut(np.ones_like(valid), layout, window, inside_only=True)
         inside = cuts[4] * own
@@ -67,7 +69,7 @@ class Tiles:
         latent_tiles = _cut(latent, layout, window, margin=margin)
         tile_views = np.stack(cuts[:2], axis=1)
         noise = _noise_level(tile_views, weight)
-        solvable = _solvable(evidence, layout, window, inside, own, settings)
+        solvable = _solvable(observations, layout, window, inside, own, settings)
         corners = [(rows.start, cols.start) for rows, cols in _slices(layout)]
         return cls(
             latent_tiles,
@@ -77,7 +79,7 @@ class Tiles:
             solvable,
             corners,
             settings.gradient,
-            evidence.render,
+            observations.render,
         )
 
     def render_again(self, tile: int, stretch: np.ndarray) -> None:
@@ -138,13 +140,15 @@ def _cut(
     return tiles
 
 
-def _filtered(evidence: Evidence, gradient: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _filtered(
+    observations: TargetObservations, gradient: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Latent, views and valid pixels, filtered by sqrt(1 + l4 |omega|^2)."""
-    valid = evidence.valid.astype(np.float32)
+    valid = observations.valid.astype(np.float32)
     if gradient == 0:
-        return evidence.latent, evidence.views, valid
-    views = np.stack([_emphasised(view, gradient) for view in evidence.views])
-    return _emphasised(evidence.latent, gradient), views, valid
+        return observations.latent, observations.views, valid
+    views = np.stack([_emphasised(view, gradient) for view in observations.views])
+    return _emphasised(observations.latent, gradient), views, valid
 
 
 def _emphasised(picture: np.ndarray, gradient: float) -> np.ndarray:
@@ -159,9 +163,9 @@ def _emphasised(picture: np.ndarray, gradient: float) -> np.ndarray:
     return np.asarray(filtered[reach : reach + height, reach : reach + width], np.float32)
 
 
-def _noise_weights(evidence: Evidence, settings: SolveSettings) -> np.ndarray:
+def _noise_weights(observations: TargetObservations, settings: SolveSettings) -> np.ndarray:
     """Inverse variance of photon noise, up to a factor: (2, H, W)."""
-    smooth = [cv2.GaussianBlur(view, (0, 0), WEIGHT_SMOOTHING_PX) for view in evidence.views]
+    smooth = [cv2.GaussianBlur(view, (0, 0), WEIGHT_SMOOTHING_PX) for view in observations.views]
     light = np.clip(np.stack(smooth), 0.0, None)
     return np.asarray((1 + settings.shadow_noise) / (light + settings.shadow_noise), np.float32)
 
@@ -181,7 +185,7 @@ def _noise_level(views: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def _solvable(
-    evidence: Evidence,
+    observations: TargetObservations,
     layout: TileLayout,
     window: tuple[int, int],
     inside: np.ndarray,
@@ -190,7 +194,7 @@ def _solvable(
 ) -> np.ndarray:
     """Tiles (P,) with enough usable pixels and enough of the pattern in them."""
     margin = settings.kernel_px // 2
-    middle = evidence.latent[margin:-margin, margin:-margin]
+    middle = observations.latent[margin:-margin, margin:-margin]
     pattern = _cut(middle, layout, window)
     share = inside.sum((1, 2)) / own.sum((1, 2))
     count = np.maximum(inside.sum((1, 2)), 1)

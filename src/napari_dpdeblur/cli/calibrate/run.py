@@ -102,7 +102,7 @@ def _add_groups(parser: argparse.ArgumentParser) -> None:
 def run_calibration(arguments: argparse.Namespace) -> None:
     """Calibrate, save, print the verdict."""
     from napari_dpdeblur.calibration import save_calibration
-    from napari_dpdeblur.calibration.report.picture import write_picture
+    from napari_dpdeblur.calibration.report.picture import write_calibration_picture
     from napari_dpdeblur.calibration.run import Camera, Captures, calibrate
     from napari_dpdeblur.calibration.target.pattern import load_target
 
@@ -116,7 +116,7 @@ def run_calibration(arguments: argparse.Namespace) -> None:
         calibration = calibrate(Captures(*groups), target, settings, camera, on_event=show)
     save_calibration(calibration, arguments.output)
     if arguments.picture is not None:
-        write_picture(calibration, arguments.picture)
+        write_calibration_picture(calibration, arguments.picture)
     _print_verdict(calibration.verdict, str(arguments.output), arguments.json)
 
 
@@ -191,11 +191,11 @@ def _add_show(steps: Subparsers) -> None:
 def run_show(arguments: argparse.Namespace) -> None:
     """Print the verdict of a saved calibration and write its picture."""
     from napari_dpdeblur.calibration import load_calibration
-    from napari_dpdeblur.calibration.report.picture import write_picture
+    from napari_dpdeblur.calibration.report.picture import write_calibration_picture
 
     calibration = load_calibration(arguments.calibration)
     picture = arguments.picture or Path(f"{arguments.calibration}.png")
-    write_picture(calibration, picture)
+    write_calibration_picture(calibration, picture)
     _print_verdict(calibration.verdict, str(arguments.calibration), arguments.json)
     if not arguments.json:
         print(f"picture: {picture}")

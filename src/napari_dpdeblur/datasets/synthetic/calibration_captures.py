@@ -45,7 +45,7 @@ class Exposure:
         return cls(gain_dn=0.0, read_variance_dn=0.0)
 
 
-def blurred_views(
+def blurred_frame(
     sharp: np.ndarray, calibration: Calibration, scale: float = 1.0, blend_px: int = 32
 ) -> np.ndarray:
     """A picture (H, W) of the whole frame through the lens: float32 (2, H, W).
@@ -144,7 +144,7 @@ def simulate_shoot(
     generator = np.random.default_rng(seed)
     discs, screen = pattern_in_frame(target, pose, calibration.frame_shape, hidden)
     light = _vignetting(calibration)
-    through = [blurred_views(p, calibration, scale, blend_px) * light for p in (discs, screen)]
+    through = [blurred_frame(p, calibration, scale, blend_px) * light for p in (discs, screen)]
     black = exposure.screen_black * through[1]
     lit = (1 - exposure.screen_black) * through[0] + black
 

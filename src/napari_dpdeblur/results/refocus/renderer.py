@@ -22,7 +22,7 @@ from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results.refocus.aperture import Aperture
 from napari_dpdeblur.results.refocus.merge import merged
-from napari_dpdeblur.results.refocus.tiles import IntArray, Tiles, TilesBlur
+from napari_dpdeblur.results.refocus.tiles import IntArray, TileGrid, WindowBlur
 
 LEFT, RIGHT = 0, 1
 # Light that can no longer change a pixel of a 16-bit picture.
@@ -109,7 +109,7 @@ class Refocuser:
 
     def _set_layers(self, layers: FloatArray, reduction: int) -> None:
         self._layers, self._reduction = layers, reduction
-        self._tiles = Tiles.of(self._aperture, reduction, self._blend_px)
+        self._tiles = TileGrid.of(self._aperture, reduction, self._blend_px)
         self._seen: dict[tuple[int, ...], Aperture] = {}
         self._kernels: OrderedDict[tuple[float, tuple[int, ...]], FloatArray] = OrderedDict()
         self._limits: dict[tuple[int, tuple[int, int]], tuple[FloatArray, FloatArray]] = {}
@@ -156,10 +156,10 @@ class Refocuser:
             scales = np.round(scales / PREVIEW_SCALE_STEP) * PREVIEW_SCALE_STEP
         return [float(scale) for scale in scales]
 
-    def _blur(self, scale: float, views: tuple[int, ...]) -> TilesBlur:
+    def _blur(self, scale: float, views: tuple[int, ...]) -> WindowBlur:
         if not self._is_quick:
-            return TilesBlur(self._aperture.seen_by(views).kernels(scale))
-        return TilesBlur(self._preview_kernels(scale, views))
+            return WindowBlur(self._aperture.seen_by(views).kernels(scale))
+        return WindowBlur(self._preview_kernels(scale, views))
 
     def _preview_kernels(self, scale: float, views: tuple[int, ...]) -> FloatArray:
         """Kernels (P, 1, Ky, Kx) of one scale for the mean of the views; the last ones are kept."""
@@ -184,7 +184,7 @@ class Refocuser:
             self._layers = self._padded[..., p : p + height, p : p + width]  # not kept twice
 
     def _render_tiles(
-        self, tiles: IntArray, blurs: list[TilesBlur], superseded: Callable[[], bool]
+        self, tiles: IntArray, blurs: list[WindowBlur], superseded: Callable[[], bool]
     ) -> FloatArray:
         """Composite of some tiles (n, V, C, h, w), from front to back."""
         shape = (len(tiles), blurs[0].views, self._layers.shape[1] - 1, *self._tiles.size)
@@ -205,7 +205,7 @@ class Refocuser:
     def _lay_behind(
         self,
         number: int,
-        blur: TilesBlur,
+        blur: WindowBlur,
         tiles: IntArray,
         chosen: IntArray,
         free: FloatArray,

@@ -24,7 +24,7 @@ IntArray = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Axis:
+class TileAxis:
     """Tiles along one side: where they start, how long all are, weights (tiles, length)."""
 
     starts: IntArray
@@ -33,7 +33,7 @@ class Axis:
     overshoot_px: int
 
     @classmethod
-    def of(cls, edges: Sequence[int], blend_px: int) -> Axis:
+    def of(cls, edges: Sequence[int], blend_px: int) -> TileAxis:
         """Tiles between ``edges``, with linear ramps of ``blend_px`` across the inner ones."""
         widths = np.diff(edges)
         band = min(blend_px, int(widths.min())) // 2
@@ -48,15 +48,15 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Tiles:
+class TileGrid:
     """Windows of equal size that cover a picture: rows and columns, (P,) first pixel, kernel."""
 
-    rows: Axis
-    cols: Axis
+    rows: TileAxis
+    cols: TileAxis
     kernel_of: IntArray  # (P,)
 
     @classmethod
-    def of(cls, aperture: Aperture, reduction: int, blend_px: int) -> Tiles:
+    def of(cls, aperture: Aperture, reduction: int, blend_px: int) -> TileGrid:
         """Tiles of the reduced picture, blended where the kernels change."""
         layout = aperture.layout
         is_free = (layout.rows, layout.cols) == (1, 1)
@@ -64,9 +64,9 @@ class Tiles:
             layout, blend_px = layout.coarser(reduction, reduction), blend_px // reduction
         if is_free:
             edges = [_free_edges(side) for side in layout.shape]
-            rows, cols = (Axis.of(part, 0) for part in edges)
+            rows, cols = (TileAxis.of(part, 0) for part in edges)
         else:
-            rows, cols = (Axis.of(e, blend_px) for e in (layout.row_edges, layout.col_edges))
+            rows, cols = (TileAxis.of(e, blend_px) for e in (layout.row_edges, layout.col_edges))
         count = len(rows.starts) * len(cols.starts)
         return cls(rows, cols, np.zeros(count, int) if is_free else np.arange(count))
 
@@ -134,7 +134,7 @@ class Tiles:
             yield np.arange(first, len(self), count)
 
 
-class TilesBlur:
+class WindowBlur:
     """Blurs windows with kernels (P, V, Ky, Kx)."""
 
     def __init__(self, kernels: FloatArray) -> None:
