@@ -12,6 +12,7 @@ from napari_dpdeblur.fitting.defocus import search as defocus_search
 from napari_dpdeblur.fitting.defocus.cost_volume import Evidence
 from napari_dpdeblur.fitting.defocus.local_estimate import Estimate, local_estimate, propagate
 from napari_dpdeblur.fitting.problem import pose_problem
+from napari_dpdeblur.generators import finish
 from napari_dpdeblur.results.preview import defocus_colors
 
 # name, row, column (as parts of the picture), colour
@@ -32,11 +33,7 @@ def collected() -> tuple[Evidence, np.ndarray]:
     coarse = problem.reduced(defocus_search.search_factor(problem))
     scales = defocus_search.search_scales(problem)
     steps = defocus_search.search(coarse, scales, True, "the scene")
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value, simulation.scene.defocus_map
+    return finish(steps), simulation.scene.defocus_map
 
 
 def curves(axes: plt.Axes, evidence: Evidence, estimate: Estimate, truth: np.ndarray) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pooch
-from tqdm import tqdm
 
 from napari_dpdeblur.errors import DownloadError
 from napari_dpdeblur.files.cache import user_cache
+from napari_dpdeblur.progress_bar import count_bar
 
 MIRROR_VARIABLE = "DPDEBLUR_PIXEL4_MIRROR"
 COMMIT = "d6a92620163cb462ff5b77a813bc5c03b0dab240"
@@ -36,11 +36,10 @@ def fetch_pixel4(scenes: Iterable[str | int] | None = None, progress: bool = Tru
     its ground truth. Files that are there already and match their checksum are not fetched again.
     """
     steps = fetch_steps(scenes)
-    with tqdm(desc="Fetching pixel4", unit="file", disable=not progress) as bar:
-        for done, bar.total, name in steps:
-            bar.update(done - bar.n)
-            bar.set_postfix_str(name)
-        bar.update(bar.total - bar.n)
+    with count_bar("Fetching pixel4", "file", is_quiet=not progress, delay_s=0) as show:
+        for done, total, name in steps:
+            show(done, total, name)
+        show(total, total)
     return cache_folder()
 
 

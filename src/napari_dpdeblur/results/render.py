@@ -1,7 +1,8 @@
-"""Both views of saved layers, as a calibrated lens would show them."""
+"""Render both views of a multiplane image through a calibrated lens."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,17 +36,20 @@ def layer_blur(mpi: MultiplaneImage, calibration: Calibration, crop: Crop | None
     return TiledBlur([grid.scaled(float(scale)) for scale in mpi.defocus_scales], layout)
 
 
-def render_views(mpi: MultiplaneImage, blur: TiledBlur) -> np.ndarray:
-    """Both views (2, C, H, W), one layer over the other from back to front (Eq. 2).
+def render_views(
+    mpi: MultiplaneImage, blur: TiledBlur
+) -> Generator[tuple[int, int], None, np.ndarray]:
+    """Render both views (2, C, H, W), compositing layers from back to front (Eq. 2).
 
-    The same as ``mpi.render(blur)`` with the memory of one layer, and a progress bar.
+    Yields (layers done, layers in total). The same as ``mpi.render(blur)`` with the memory of one
+    layer.
     """
     import torch
-    from tqdm import trange
 
     layers = torch.cat([mpi.color * mpi.alpha, mpi.alpha], dim=1)
     views = torch.zeros(())
-    for index in trange(len(layers), desc="Rendering", unit="layer", delay=1):
+    for index in range(len(layers)):
         blurred = blur[index : index + 1](layers[index : index + 1])[0]
         views = blurred[:, :-1] + (1 - blurred[:, -1:]) * views
+        yield index + 1, len(layers)
     return views.numpy()

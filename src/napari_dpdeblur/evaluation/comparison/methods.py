@@ -44,7 +44,7 @@ def known_method(name: str) -> NamedMethod:
     """A baseline or a preset of the fit."""
     if name in BASELINES:
         identity = f"{name} {__version__}"
-        return NamedMethod(name, BASELINES[name], _deferred(name), lambda scene: identity)
+        return NamedMethod(name, BASELINES[name].label, _deferred(name), lambda scene: identity)
     if name in PRESETS:
         return fit_method(name, f"napari-dpdeblur, {name}", {"preset": name})
     raise EvaluationError(f"There is no method {name}; choose from {', '.join(KNOWN_METHODS)}.")
