@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 import yaml
@@ -134,3 +136,24 @@ def test_versions_name_what_can_change_a_result() -> None:
     versions = software_versions()
     assert versions["numpy"] == np.__version__
     assert {"python", "torch", "napari-dpdeblur"} <= set(versions)
+
+
+@pytest.mark.parametrize(
+    ("installed", "expected"),
+    [
+        ({"opencv-python": "4.9"}, {"opencv-python": "4.9"}),
+        ({"opencv-contrib-python-headless": "4.8"}, {"opencv-contrib-python-headless": "4.8"}),
+        ({}, {"opencv": cv2.__version__}),
+    ],
+)
+def test_whichever_opencv_is_installed_is_recorded(
+    installed: dict[str, str], expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def version(name: str) -> str:
+        if name not in installed:
+            raise metadata.PackageNotFoundError(name)
+        return installed[name]
+
+    monkeypatch.setattr(metadata, "version", version)
+    versions = software_versions()
+    assert {n: v for n, v in versions.items() if n.startswith("opencv")} == expected

@@ -7,6 +7,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import yaml
 
@@ -24,8 +25,14 @@ PACKAGES = (
     "numpy",
     "scipy",
     "scikit-image",
-    "opencv-python-headless",
     "tifffile",
+)
+# Any of these provides cv2; an environment may have another one than the dependency.
+OPENCV_PACKAGES = (
+    "opencv-python-headless",
+    "opencv-python",
+    "opencv-contrib-python-headless",
+    "opencv-contrib-python",
 )
 
 
@@ -33,11 +40,21 @@ def software_versions() -> dict[str, str]:
     """Versions of everything that can change a result."""
     versions = {"python": platform.python_version(), "platform": platform.platform()}
     for name in PACKAGES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            versions[name] = "not installed as a package"
-    return versions
+        versions[name] = _version(name) or "not installed as a package"
+    return versions | _opencv_versions()
+
+
+def _opencv_versions() -> dict[str, str]:
+    """The OpenCV packages that are installed; a build from source is named opencv."""
+    found = {name: version for name in OPENCV_PACKAGES if (version := _version(name))}
+    return found or {"opencv": cv2.__version__}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def write_provenance(path: Path, provenance: dict[str, Any]) -> None:
