@@ -48,10 +48,10 @@ def _stretched(kernels):
 @pytest.mark.parametrize(
     ("distances", "scales", "message"),
     [
-        ([0.5], [1.0], "Two or more different distances"),
-        ([0.5, 0.5], [1.0, 1.0], "Two or more different distances"),
-        ([0.5, -1.0], [1.0, 2.0], "needs its distance, larger than 0 m"),
-        ([0.5, 1.0], [1.0], "needs its distance"),
+        ([0.5], [1.0], "need at least two different distances"),
+        ([0.5, 0.5], [1.0, 1.0], "need at least two different distances"),
+        ([0.5, -1.0], [1.0, 2.0], "needs a distance greater than 0 m"),
+        ([0.5, 1.0], [1.0], "needs a distance"),
     ],
 )
 def test_distances_that_do_not_help(distances, scales, message):

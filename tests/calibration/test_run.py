@@ -76,7 +76,7 @@ def test_covered_discs_are_noticed_and_do_not_spoil_the_kernels(
     shoot = simulate_shoot(small_target, small_lens, Pose(scale=1.0), burst=2, hidden=hidden)
     captures = Captures(shoot.discs, [shoot.white], [shoot.black], shoot.sheets)
     found = calibrate(captures, small_target, small_settings, field=FIELD)
-    assert "2 discs are covered by something" in found.verdict["notes"][0]
+    assert "2 discs are occluded" in found.verdict["notes"][0]
     kernels, truth = centred(found.kernels), centred(small_lens.kernels)
     error = np.sqrt(((kernels - truth) ** 2).sum((-2, -1)) / (truth**2).sum((-2, -1)))
     assert error.mean() < 0.14
@@ -96,7 +96,7 @@ def test_a_screen_that_misses_tiles_fills_them(small_lens, small_target, small_s
 
 
 def test_a_pattern_beyond_every_border_is_noted(small_run):
-    assert any("cut off at every border" in note for note in small_run.verdict["notes"])
+    assert any("extends beyond every image border" in note for note in small_run.verdict["notes"])
 
 
 def test_discs_cut_off_at_every_border_with_too_few_left(small_lens, small_target, small_settings):
@@ -107,7 +107,7 @@ def test_discs_cut_off_at_every_border_with_too_few_left(small_lens, small_targe
         captures,
         small_target,
         small_settings,
-        "discs are cut off at every border .* move the camera away from the screen",
+        "the pattern is cut off at every border.* move the camera away from the screen",
     )
 
 
@@ -118,7 +118,7 @@ def test_no_discs(small_captures, small_target, small_settings):
 
 def test_white_and_black_swapped(small_captures, small_target, small_settings):
     captures = replace(small_captures, white=small_captures.black, black=small_captures.white)
-    failing(captures, small_target, small_settings, "they seem to be swapped")
+    failing(captures, small_target, small_settings, "seem to be swapped")
 
 
 def test_saturated_white(small_lens, small_target, small_settings):
@@ -143,7 +143,7 @@ def test_another_pattern(small_captures, small_target, small_settings):
         small_target.radii_px,
         ~small_target.code,
     )
-    failing(small_captures, other, small_settings, "sizes do not agree with the pattern")
+    failing(small_captures, other, small_settings, "sizes do not match the pattern")
 
 
 def cropped(capture):
@@ -171,7 +171,7 @@ def test_discs_of_different_sizes(small_captures, small_target, small_settings):
 @pytest.mark.parametrize("name", ["discs", "white", "black"])
 def test_a_missing_group(name, small_captures, small_target, small_settings):
     captures = replace(small_captures, **{name: []})
-    failing(captures, small_target, small_settings, f"no capture of the {name}; give at least one")
+    failing(captures, small_target, small_settings, f"No capture of the {name}.* was given")
 
 
 def test_a_still_burst_is_averaged_and_a_moved_one_aligned(small_shoot):

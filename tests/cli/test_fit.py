@@ -134,7 +134,7 @@ def test_a_calibration_of_another_size(simulated: Path, tmp_path: Path, failure:
     assert main(["simulate", "-o", str(other), "--size", "64", "96"]) == 0
     arguments = arguments_of(simulated, tmp_path / "run")
     arguments[arguments.index("--calibration") + 1] = str(other / "synthetic.dpcal")
-    assert "does not fit the calibration of synthetic lens" in failure(*arguments)
+    assert "does not match the calibration of synthetic lens" in failure(*arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
 
 

@@ -194,7 +194,7 @@ def test_a_fit_without_memory_ends_with_the_remedy(start, until):
 
 def test_a_calibration_of_another_camera(here, pair, settings):
     other = synthetic_calibration(48, 64, 2, 3)
-    with pytest.raises(CalibrationError, match="does not fit the calibration of synthetic lens"):
+    with pytest.raises(CalibrationError, match="does not match the calibration of synthetic lens"):
         here(run, FitRequest(pair[0], other, settings))
 
 

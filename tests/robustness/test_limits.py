@@ -153,7 +153,7 @@ def test_a_calibration_cannot_announce_more_than_it_holds(tmp_path: Path) -> Non
         for _ in range(800):
             stream.write(bytes(1 << 20))
     assert path.stat().st_size < 5_000_000
-    with pytest.raises(CalibrationError, match="is not a calibration file, or it is truncated"):
+    with pytest.raises(CalibrationError, match="is not a calibration file or is truncated"):
         load_calibration(path)
     assert peak_bytes(lambda: load_calibration(path)) < 8_000_000
 

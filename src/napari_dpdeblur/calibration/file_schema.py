@@ -18,7 +18,7 @@ from napari_dpdeblur.files.schema import KnownEntries, first_problem
 MAX_SIDE_PX = 4096
 MAX_ASPECT = 20
 MAX_DISCS = 100_000
-MAX_FRAMES_AWAY = 10  # of a disc from the frame
+MAX_FRAMES_AWAY = 10  # distance of a disc from the frame
 
 
 class _Check(KnownEntries):
@@ -37,7 +37,7 @@ class _Verdict(KnownEntries):
 
 
 def check_verdict(verdict: dict[str, Any] | None, tiles: int) -> None:
-    """CalibrationError unless the entries that are shown are what a run writes."""
+    """Raise CalibrationError if an entry that is displayed is invalid."""
     try:
         known = _Verdict.model_validate(verdict or {})
     except ValidationError as error:
@@ -47,13 +47,13 @@ def check_verdict(verdict: dict[str, Any] | None, tiles: int) -> None:
         ) from error
     if max(known.filled_tiles, default=0) >= tiles:
         raise CalibrationError(
-            f"The verdict of the calibration names tile {max(known.filled_tiles)}, but there are "
-            f"only {tiles}; the file is damaged."
+            f"The verdict of the calibration lists tile {max(known.filled_tiles)}, but there are "
+            f"only {tiles} tiles; the file is damaged."
         )
 
 
 def check_diagnostics(arrays: Mapping[str, np.ndarray], frame_shape: tuple[int, int]) -> None:
-    """CalibrationError unless thumbnail, residual and discs can be drawn."""
+    """Raise CalibrationError if thumbnail, residual or discs cannot be drawn."""
     reach_px = MAX_FRAMES_AWAY * max(frame_shape)
     can_be_drawn: dict[str, Callable[[np.ndarray], bool]] = {
         "thumbnail": lambda array: array.ndim == 2 and _is_picture(array),
@@ -63,8 +63,8 @@ def check_diagnostics(arrays: Mapping[str, np.ndarray], frame_shape: tuple[int, 
     for name, is_usable in can_be_drawn.items():
         if name in arrays and not is_usable(np.asarray(arrays[name])):
             raise CalibrationError(
-                f"The array {name!r} of the calibration, of shape {np.shape(arrays[name])}, is not "
-                "what a run writes; the file is damaged."
+                f"The diagnostic array {name!r} of the calibration is invalid (shape "
+                f"{np.shape(arrays[name])}); the file is damaged."
             )
 
 
@@ -75,6 +75,6 @@ def _is_picture(array: np.ndarray) -> bool:
 
 
 def _are_discs(array: np.ndarray, reach_px: float) -> bool:
-    """Whether these are rows of x, y and two deviations, NaN excluded."""
+    """Whether the rows are x, y and two deviations, without NaN."""
     has_shape = array.ndim == 2 and array.shape[1] == 4 and len(array) <= MAX_DISCS
     return has_shape and bool((np.abs(array) <= reach_px).all())

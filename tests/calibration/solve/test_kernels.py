@@ -145,7 +145,7 @@ def test_tiles_with_too_few_usable_pixels_are_filled(observations):
 
 def test_nothing_to_solve(observations):
     given, _ = observations
-    with pytest.raises(CalibrationError, match="No tile of the calibrated field shows enough"):
+    with pytest.raises(CalibrationError, match="No tile of the calibrated field contains enough"):
         solve(TargetObservations(given.latent, given.views, np.zeros_like(given.valid)))
 
 

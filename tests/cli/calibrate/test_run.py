@@ -105,7 +105,7 @@ def test_target_writes_everything_for_a_screen(tmp_path, capsys):
 
 def test_target_for_an_impossible_screen(tmp_path, failure):
     given = ["calibrate", "target", "--screen", "100x100", "-o", str(tmp_path / "t")]
-    assert "cannot show a grid of discs" in failure(*given)
+    assert "is too small for discs" in failure(*given)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -185,7 +185,7 @@ def test_a_target_that_is_none(folder, tmp_path, failure):
     (tmp_path / "t.json").write_text("{}")
     given = arguments(folder, tmp_path / "o.dpcal")
     given[given.index("--target") + 1] = str(tmp_path / "t.json")
-    assert "does not describe a calibration target" in failure(*given)
+    assert "is not a calibration target" in failure(*given)
 
 
 def test_an_even_kernel_size(folder, tmp_path, failure):

@@ -311,7 +311,7 @@ def test_the_target_is_saved_for_another_screen(bench, tmp_path):
     assert bench.messages[-1] == f"The target is saved in {tmp_path}."
     assert {"discs.png", "slides.html", "target.json"} <= {p.name for p in tmp_path.iterdir()}
     bench.widget.target.load(tmp_path / "discs.png")
-    assert "does not describe a calibration target" in bench.messages[-1]
+    assert "is not a calibration target" in bench.messages[-1]
 
 
 def test_settings_are_remembered(bench, viewer):

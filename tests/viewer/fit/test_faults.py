@@ -122,7 +122,7 @@ def test_a_calibration_of_another_camera(make_bench, scene_capture):
     bench = make_bench(scene_capture, synthetic_calibration(48, 64, 2, 3))
     bench.click_run(QUICK)
     bench.until(lambda: not bench.worker.is_running)
-    assert "does not fit the calibration of synthetic lens" in bench.messages[-1]
+    assert "does not match the calibration of synthetic lens" in bench.messages[-1]
     assert bench.widget.panel.run_button.isEnabled()
 
 

@@ -1,12 +1,12 @@
-"""Blur kernels of all tiles from the latent picture and the captured views.
+"""Solve for the blur kernels of all tiles, given the latent image and the captured views.
 
 Mannan and Langer (2016): per tile and view, minimise
 
     1/2 |A k - b|^2 + l1/2 |grad k|^2 + l2/2 |k|^2 + l3 T'k + l4/2 |grad(A k) - grad b|^2
 
-subject to k >= 0 and sum k = 1, where A convolves with the latent picture, b is the captured view
-and T a radial penalty. A is never built: it and its transpose are FFTs of one tile. The two data
-terms are one, of pictures filtered by sqrt(1 + l4 |omega|^2), because filters commute.
+subject to k >= 0 and sum k = 1, where A convolves with the latent image, b is the captured view
+and T a radial penalty. A is never built: it and its adjoint are FFTs of one tile. The two data
+terms are one, of images filtered by sqrt(1 + l4 |omega|^2), because filters commute.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ CHUNK_TILES = 8
 class KernelSolution:
     """Kernels (P, 2, K, K) and how well they explain the views.
 
-    ``residual`` (2, H, W): view minus model, weighted to even noise; ``noise`` (P,): standard
-    deviation of the noise on the same scale; ``solved`` (P,): false where neighbours stood in.
+    ``residual`` (2, H, W): view minus model, weighted to uniform noise; ``noise`` (P,): standard
+    deviation of the noise on the same scale; ``solved`` (P,): false where filled from neighbours.
     """
 
     kernels: np.ndarray
@@ -52,7 +52,7 @@ class KernelSolution:
 def solve_kernels(
     observations: TargetObservations, settings: SolveSettings
 ) -> Generator[tuple[int, int], None, KernelSolution]:
-    """Yields (tiles done, tiles in all) and returns the solution; ``check`` may raise to end it."""
+    """Solve all tiles; yields (tiles done, tiles in total) and returns the solution."""
     height, width = observations.valid.shape
     layout = TileLayout.regular(height, width, settings.rows, settings.cols)
     tiles = TileObservations.of(observations, layout, settings)
@@ -62,8 +62,8 @@ def solve_kernels(
     todo = np.flatnonzero(tiles.solvable)
     if len(todo) == 0:
         raise CalibrationError(
-            "No tile of the calibrated field shows enough of the pattern; let the screen fill the "
-            "middle of the picture."
+            "No tile of the calibrated field contains enough of the pattern; make the screen fill "
+            "the centre of the image."
         )
     for start in range(0, len(todo), CHUNK_TILES):
         chunk = todo[start : start + CHUNK_TILES]
@@ -80,7 +80,7 @@ def solve_kernels(
 def _solve_chunk(
     tiles: TileObservations, chunk: np.ndarray, settings: SolveSettings
 ) -> tuple[KernelProblem, torch.Tensor]:
-    """Kernels (n, 2, K, K) of some tiles: roughly, then with the place of the screen refined."""
+    """Kernels (n, 2, K, K) of some tiles: rough, then with the geometry refined."""
     problem = KernelProblem.of(tiles, chunk, settings)
     if tiles.render is None or settings.rough_iterations == 0:
         return problem, problem.minimise(settings.iterations)
@@ -94,7 +94,7 @@ def _solve_chunk(
 def fill_from_neighbours(
     kernels: np.ndarray, solved: np.ndarray, rows: int, cols: int
 ) -> np.ndarray:
-    """Give tiles without a kernel the mean of the nearest ones that have one."""
+    """Fill tiles without a kernel with the mean of the nearest solved ones."""
     filled = kernels.copy()
     row, col = np.divmod(np.arange(rows * cols), cols)
     for tile in np.flatnonzero(~solved):

@@ -15,7 +15,7 @@ from napari_dpdeblur.optics import TileLayout
 
 WEIGHT_SMOOTHING_PX = 2.0
 FILTER_REACH_PX = 32
-# Third differences along x see noise and hardly anything of a blurred picture.
+# Third differences along x contain noise and hardly anything of a blurred image.
 NOISE_FILTER = np.array([[1.0, -3.0, 3.0, -1.0]], np.float32) / np.float32(np.sqrt(20.0))
 
 Warp = Callable[[np.ndarray], np.ndarray]
@@ -28,8 +28,8 @@ class TargetObservations:
 
     ``latent`` (H + 2m, W + 2m): coverage by discs, with a margin of half a kernel; ``views``
     (2, H, W): captures, 0 = black screen, 1 = white screen; ``valid`` (H, W): pixels to use.
-    ``render(warp, shape, top, left)`` gives the latent picture of a window that starts at a pixel
-    of the field, after points (x, y) of the field have been moved by ``warp``.
+    ``render(warp, shape, top, left)`` renders the latent image of a window that starts at a pixel
+    of the field, with points (x, y) of the field moved by ``warp``.
     """
 
     latent: np.ndarray
@@ -83,9 +83,9 @@ class TileObservations:
         )
 
     def render_again(self, tile: int, stretch: np.ndarray) -> None:
-        """Replace the latent picture of a tile by one that is stretched around its middle.
+        """Render the latent image of a tile again, stretched around its centre.
 
-        ``stretch`` (2, 2): displacement (x, y) in pixels per pixel from the middle.
+        ``stretch`` (2, 2): displacement (x, y) in pixels per pixel from the centre.
         """
         if self.render is None:
             return
@@ -101,7 +101,7 @@ class TileObservations:
         self.latent[tile] = _emphasised(latent, self.gradient) if self.gradient else latent
 
     def joined(self, tiles: np.ndarray, layout: TileLayout) -> np.ndarray:
-        """Tiles (P, 2, h, w) back in one picture (2, H, W)."""
+        """Reassemble tiles (P, 2, h, w) into one image (2, H, W)."""
         picture = np.zeros((2, *layout.shape), np.float32)
         for tile, (rows, cols) in zip(tiles, _slices(layout), strict=True):
             height, width = rows.stop - rows.start, cols.stop - cols.start
@@ -130,7 +130,7 @@ def _cut(
     margin: int = 0,
     inside_only: bool = False,
 ) -> np.ndarray:
-    """Tiles (P, h + 2 margin, w + 2 margin) of a picture that has the margin around it."""
+    """Tiles (P, h + 2 margin, w + 2 margin) of an image that includes the margin."""
     height, width = window[0] + 2 * margin, window[1] + 2 * margin
     tiles = np.zeros((layout.rows * layout.cols, height, width), np.float32)
     for tile, (rows, cols) in zip(tiles, _slices(layout), strict=True):
@@ -192,7 +192,7 @@ def _solvable(
     own: np.ndarray,
     settings: SolveSettings,
 ) -> np.ndarray:
-    """Tiles (P,) with enough usable pixels and enough of the pattern in them."""
+    """Whether each tile (P,) has enough usable pixels and enough contrast."""
     margin = settings.kernel_px // 2
     middle = observations.latent[margin:-margin, margin:-margin]
     pattern = _cut(middle, layout, window)
