@@ -49,7 +49,7 @@ def test_a_missing_kernel_file_is_named(tmp_path: Path):
 def test_an_object_array_npy_is_refused(folder: Path):
     kernels = np.load(folder / "blur_kernels_left.npy")
     np.save(folder / "blur_kernels_left.npy", kernels.astype(object), allow_pickle=True)
-    with pytest.raises(CalibrationError, match=r"blur_kernels_left\.npy holds Python objects"):
+    with pytest.raises(CalibrationError, match=r"blur_kernels_left\.npy contains Python objects"):
         load_calibration(folder)
 
 

@@ -77,6 +77,6 @@ def test_a_newer_calibration_is_refused(tmp_path):
     with pytest.raises(CalibrationError) as caught:
         dpdeblur.load_calibration(path)
     assert str(caught.value) == (
-        f"{path} is a calibration file of version 2, but this program reads version 1; "
+        f"{path} has format version 2, but only version 1 is supported; "
         "update napari-dpdeblur."
     )

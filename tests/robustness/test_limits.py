@@ -83,7 +83,7 @@ def test_a_run_folder_does_not_lead_elsewhere(tmp_path: Path) -> None:
     folder = small_run(tmp_path / "run")
     (folder / "mpi.tif").rename(tmp_path / "secret.tif")
     (folder / "mpi.tif").symlink_to(tmp_path / "secret.tif")
-    with pytest.raises(ResultError, match=r"mpi\.tif is not read because it is a link that leads"):
+    with pytest.raises(ResultError, match=r"mpi\.tif is not read because it is a link to a file outside"):
         read_run(folder)
 
 
@@ -92,7 +92,7 @@ def test_a_calibration_folder_does_not_lead_elsewhere(tmp_path: Path) -> None:
     folder.mkdir()
     np.save(tmp_path / "kernels.npy", np.ones((48, 5, 5), np.float32))
     (folder / "blur_kernels_left.npy").symlink_to(tmp_path / "kernels.npy")
-    with pytest.raises(CalibrationError, match=r"left\.npy is not read: it is a link that leads"):
+    with pytest.raises(CalibrationError, match=r"left\.npy was not read: it is a link to a file outside"):
         load_calibration(folder)
 
 
@@ -120,7 +120,7 @@ def png_of(width: int, height: int, data: bytes) -> bytes:
 def test_a_small_png_cannot_claim_a_large_picture(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(png_of(10_000, 15_000, b""))
-    with pytest.raises(CaptureError, match=r"claims 300 MB of pixels, which its \d+ bytes cannot"):
+    with pytest.raises(CaptureError, match=r"declares 300 MB of pixels, more than its \d+ bytes can"):
         read_pixels(path)
     assert peak_bytes(lambda: read_pixels(path)) < 2_000_000
 
@@ -128,7 +128,7 @@ def test_a_small_png_cannot_claim_a_large_picture(tmp_path: Path) -> None:
 def test_a_jpeg_of_endless_passes_is_refused(tmp_path: Path) -> None:
     _, encoded = cv2.imencode(".jpg", np.zeros((64, 64), np.uint8))
     (tmp_path / "a.jpg").write_bytes(encoded.tobytes() + 100 * b"\xff\xda\x00\x08")
-    with pytest.raises(CaptureError, match="is damaged or truncated and cannot be decoded"):
+    with pytest.raises(CaptureError, match="is damaged or truncated"):
         read_pixels(tmp_path / "a.jpg")
 
 
@@ -138,7 +138,7 @@ def test_a_comment_cannot_multiply_rows(tmp_path: Path, aspect: str) -> None:
     for path in write_pgm_pair(tmp_path, "a", pixels, pixels):
         body = path.read_bytes().removeprefix(b"P5 ")
         path.write_bytes(b"P5 # pixel_aspect " + aspect.encode() + b"\n" + body)
-    with pytest.raises(CaptureError, match="times as high as wide cannot be"):
+    with pytest.raises(CaptureError, match="the pixel aspect must be between"):
         open_capture(tmp_path)
 
 
@@ -166,7 +166,7 @@ def test_overlapping_members_of_a_checkpoint_are_refused(tmp_path: Path) -> None
     with zipfile.ZipFile(path) as archive:
         archive.infolist().extend(archive.infolist() * 5)
         archive.filelist *= 5
-        with pytest.raises(ValueError, match="announces more than it can hold"):
+        with pytest.raises(ValueError, match="declares more data than it contains"):
             check_stored_members(archive, path.stat().st_size)
     with pytest.raises(FitError, match="is damaged; delete it"):
         read_checkpoint(path)

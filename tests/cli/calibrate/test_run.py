@@ -178,7 +178,7 @@ def test_files_that_are_no_captures(folder, tmp_path, failure):
 
 def test_a_folder_without_captures(folder, tmp_path, failure):
     message = failure(*arguments(folder, tmp_path / "o.dpcal", white=tmp_path))
-    assert "holds no dual-pixel capture" in message
+    assert "contains no dual-pixel capture" in message
 
 
 def test_a_target_that_is_none(folder, tmp_path, failure):

@@ -247,7 +247,7 @@ def test_no_network_is_a_message(bench, monkeypatch, tmp_path):
     monkeypatch.setenv("DPDEBLUR_CACHE", str(tmp_path))
     bench.widget.published_button.click()
     bench.until(lambda: not bench.worker.is_running)
-    assert "cannot be fetched" in bench.messages[-1]
+    assert "cannot be downloaded" in bench.messages[-1]
     assert bench.widget.published_button.isEnabled()
 
 

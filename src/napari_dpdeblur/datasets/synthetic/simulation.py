@@ -1,4 +1,4 @@
-"""The synthetic camera: its calibration, and captures that belong to it."""
+"""Simulate captures of the synthetic camera, with their calibration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAME = "synthetic"
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """A scene, what the camera made of it, and the camera's calibration."""
+    """A synthetic scene, its capture and the calibration of the camera."""
 
     scene: SyntheticScene
     capture: DualPixelCapture
@@ -49,9 +49,9 @@ def synthetic_calibration(
 
 
 def simulate(height: int, width: int, seed: int = 0, noise_free: bool = False) -> Simulation:
-    """Draw a scene of ``height`` (even) x ``width`` px and photograph it with the synthetic lens.
+    """Render a scene of ``height`` (even) x ``width`` px and capture it with the synthetic lens.
 
-    The capture is like one of the phone app. The truth is ``scene.all_in_focus`` and
+    The capture looks like one of the phone app. The ground truth is ``scene.all_in_focus`` and
     ``scene.defocus_map``. ``noise_free`` leaves only the 10-bit quantisation.
     """
     with count_bar("Simulating", "step") as show:
