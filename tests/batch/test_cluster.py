@@ -46,7 +46,7 @@ def test_workers_follow_memory_and_cores(monkeypatch: pytest.MonkeyPatch) -> Non
     assert local_workers(7, 9_000_000_000, settings, 2) == 7
     assert threads_each(settings, 3) == 2
     assert threads_each(settings.changed(threads=5), 3) == 5
-    with pytest.raises(SettingsError, match="0 workers cannot work; give at least one"):
+    with pytest.raises(SettingsError, match="must be at least 1, not 0"):
         local_workers(0, 1, settings, 2)
 
 

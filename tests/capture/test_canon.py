@@ -70,7 +70,7 @@ def test_odd_mosaic_drops_the_incomplete_cells():
 
 def test_one_frame_twice_is_no_dual_pixel_raw():
     frame = FakeRaw(_mosaic(1, 2, 3, 4))
-    with pytest.raises(CaptureError, match=r"a\.CR2 is not a dual-pixel raw file: it has only one frame"):
+    with pytest.raises(CaptureError, match=r"a\.CR2 is not .*: it has only one frame"):
         separate_views(frame, frame, Path("a.CR2"))
 
 

@@ -83,9 +83,7 @@ def test_published_pair(published_pair):
 def test_other_png_with_a_published_name(tmp_path: Path, noise, write_image, shape, dtype, kind):
     for side in ("left", "right"):
         write_image(tmp_path / f"001_{side}.png", noise(shape, dtype, 200))
-    with pytest.raises(
-        CaptureError, match=rf"001_left\.png is not a 16-bit .* \({kind}\)"
-    ):
+    with pytest.raises(CaptureError, match=rf"001_left\.png is not a 16-bit .* \({kind}\)"):
         open_capture(tmp_path / "001_left.png")
 
 

@@ -194,7 +194,10 @@ def test_simulate_is_deterministic(simulated, tmp_path):
 
 @pytest.mark.parametrize(
     ("size", "message"),
-    [(("97", "128"), "97 rows of the scene are not divisible"), (("4", "128"), "at least 16 x 16 px")],
+    [
+        (("97", "128"), "97 rows of the scene"),
+        (("4", "128"), "at least 16 x 16 px"),
+    ],
 )
 def test_simulate_refuses_impossible_sizes(size, message, tmp_path, failure):
     assert message in failure("simulate", "-o", tmp_path / "out", "--size", *size)
@@ -235,7 +238,7 @@ def test_render_refuses_layers_of_another_size(simulated, tmp_path, failure):
     main(["simulate", "-o", str(tmp_path / "small"), "--size", "64", "64"])
     calibration = ("--calibration", simulated / "synthetic.dpcal")
     message = failure("render", tmp_path / "small", *calibration, "-o", tmp_path / "views")
-    assert "multiplane image of 64 x 64 px does not fit the part of 96 x 128 px" in message
+    assert "multiplane image of 64 x 64 px does not match the crop of 96 x 128 px" in message
     assert "calibration of synthetic lens" in message
     assert not (tmp_path / "views").exists()
 

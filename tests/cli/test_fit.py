@@ -95,7 +95,7 @@ def test_an_existing_run_is_not_replaced(simulated: Path, tmp_path: Path, failur
     output = tmp_path / "run"
     assert main(arguments_of(simulated, output)) == 0
     before = {path.name: path.read_bytes() for path in output.iterdir()}
-    assert "already exists and is not overwritten" in failure(*arguments_of(simulated, output))
+    assert "already exists; choose another name" in failure(*arguments_of(simulated, output))
     assert {path.name: path.read_bytes() for path in output.iterdir()} == before
     assert main(arguments_of(simulated, output, "--overwrite", "--layers", "3")) == 0
     assert len(read_run(output).defocus_scales) == 3

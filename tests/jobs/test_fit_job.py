@@ -71,7 +71,7 @@ def test_a_region_of_the_frame_is_a_crop_of_the_field(pair):
     assert place_of(crop, capture, inner) == (20, 16, 40, 44)
     alone = capture.cropped(8, 16, 80, 100)
     assert place_of(None, alone, inner) == (0, 0, 80, 100)
-    with pytest.raises(FitError, match="synthetic shows less than 32 px of the calibrated field"):
+    with pytest.raises(FitError, match="synthetic contains less than 32 px of the calibrated"):
         crop_of((90, 0, 40, 60), capture, inner)
 
 
@@ -109,7 +109,7 @@ def test_a_full_disk_costs_neither_the_fit_nor_its_result(start, until, pair, se
     notes = [m.text for m in messages if isinstance(m, Note)]
     assert all(m.is_problem for m in messages if isinstance(m, Note))
     assert "cannot be written" in notes[0]
-    assert notes[1].endswith("The result is in the window but not saved.")
+    assert notes[1].endswith("The result is shown but was not saved.")
     assert messages[-1].result.run_folder is None
     assert not (tmp_path / "run").exists()
 
@@ -124,7 +124,7 @@ def test_an_existing_folder_is_refused_before_the_fit(here, pair, settings, tmp_
 def test_a_place_where_nothing_can_be_saved_is_told_before_the_fit(pair, settings, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     request = FitRequest(*pair, settings, output=tmp_path / "file" / "run")
-    with pytest.raises(ResultError, match=r"cannot be made, because .*file is not a folder"):
+    with pytest.raises(ResultError, match=r"cannot be created because .*file is not a folder"):
         next(run(request))
 
 
@@ -137,8 +137,8 @@ def test_folders_that_cannot_be_made_are_told(pair, settings, tmp_path, monkeypa
     (tmp_path / "later").write_bytes(b"somebody has taken the name")
     outcome = finish(steps, messages.append)
     notes = [m.text for m in messages if isinstance(m, Note) and m.is_problem]
-    assert notes[0].endswith("The fit went on without.")
-    assert notes[1].endswith("The result is in the window but not saved.")
+    assert notes[0].endswith("The fit continued without checkpoints.")
+    assert notes[1].endswith("The result is shown but was not saved.")
     assert outcome.run_folder is None
 
 

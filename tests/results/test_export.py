@@ -94,8 +94,12 @@ def test_layers_are_pages(tmp_path, make_result):
 @pytest.mark.parametrize(
     ("write", "name", "message"),
     [
-        (export.write_picture, "a.jpg", r"a.jpg cannot hold the all-in-focus image; .*\.png or"),
-        (export.write_defocus, "a", r"a cannot hold the defocus map; choose a name that ends in"),
+        (
+            export.write_picture,
+            "a.jpg",
+            r"a.jpg has the wrong suffix for the all-in-.*\.png or",
+        ),
+        (export.write_defocus, "a", r"a has the wrong suffix for the defocus map; use .png"),
     ],
 )
 def test_unknown_suffixes_are_named(tmp_path, write, name, message):
@@ -119,7 +123,7 @@ def test_a_full_disk_keeps_the_old_file(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(export, "write_image", fail)
-    with pytest.raises(ResultError, match=r"No space left on device\); free space there or choose"):
+    with pytest.raises(ResultError, match=r"No space left on device\); free disk space or choose"):
         export.write_defocus(path, np.zeros((4, 5), np.float32))
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

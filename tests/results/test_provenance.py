@@ -116,7 +116,7 @@ def test_entries_may_be_missing_empty_or_unknown(tmp_path: Path) -> None:
 
 def test_a_later_format_asks_for_an_update(tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text("format: napari-dpdeblur run\nformat_version: 2\n")
-    with pytest.raises(ResultError, match=r"format version 2 but this program reads version 1; up"):
+    with pytest.raises(ResultError, match=r"format version 2, but only version 1 is supported; up"):
         read_provenance(tmp_path / "run.yaml")
 
 
@@ -128,7 +128,7 @@ def test_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_folder_without_provenance_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(ResultError, match=r"is no run folder: it has no run\.yaml"):
+    with pytest.raises(ResultError, match=r"is not a run folder: it has no run\.yaml"):
         read_provenance(tmp_path / "run.yaml")
 
 

@@ -22,5 +22,5 @@ def test_layer_by_layer_is_what_the_renderer_gives_at_once():
 @pytest.mark.parametrize("crop", [(0, 0, 64, 64), (0, 1, 96, 128), (-1, 0, 96, 128)])
 def test_layers_lie_where_the_crop_says_and_in_the_field(crop):
     layers, lens = synthetic_scene(96, 128).layers, synthetic_calibration(96, 128)
-    with pytest.raises(CalibrationError, match=r"96 x 128 px does not fit the part of \d+ x \d+"):
+    with pytest.raises(CalibrationError, match=r"96 x 128 px does not match the crop of \d+ x \d+"):
         layer_blur(layers, lens, crop)

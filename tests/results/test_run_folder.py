@@ -79,7 +79,7 @@ def test_the_preview_shows_three_panels(tmp_path: Path, make_result: MakeResult)
 
 def test_an_existing_run_is_not_overwritten(tmp_path: Path, make_result: MakeResult) -> None:
     folder = write_run(make_result(), tmp_path / "run")
-    with pytest.raises(ResultError, match=r"run already exists and is not overwritten; choose an"):
+    with pytest.raises(ResultError, match=r"run already exists; choose another name or enable"):
         write_run(make_result(brightness=0.1), folder)
     np.testing.assert_array_equal(read_run(folder).all_in_focus, make_result().all_in_focus)
     assert entries(tmp_path) == ["run"]
@@ -95,7 +95,7 @@ def test_an_existing_run_is_replaced_on_demand(tmp_path: Path, make_result: Make
 def test_overwriting_never_removes_foreign_files(tmp_path: Path, make_result: MakeResult) -> None:
     folder = write_run(make_result(), tmp_path / "run")
     (folder / "notes.txt").write_text("mine")
-    with pytest.raises(ResultError, match=r"holds notes\.txt, which is not part of a run; move"):
+    with pytest.raises(ResultError, match=r"contains notes\.txt, which is not part of a run; move"):
         write_run(make_result(), folder, overwrite=True)
     assert (folder / "notes.txt").read_text() == "mine"
 
@@ -133,13 +133,13 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, make_result: Make
     with pytest.raises(ResultError) as caught:
         write_run(make_result(), tmp_path / "file" / "deep" / "run")
     assert str(caught.value) == (
-        f"The output folder {tmp_path / 'file' / 'deep' / 'run'} cannot be made, because "
-        f"{tmp_path / 'file'} is not a folder; choose another place."
+        f"The output folder {tmp_path / 'file' / 'deep' / 'run'} cannot be created because "
+        f"{tmp_path / 'file'} is not a folder; choose another location."
     )
 
 
 def test_a_full_disk_leaves_nothing_behind(tiny_disk: Path, make_result: MakeResult) -> None:
-    with pytest.raises(ResultError, match=r"run cannot be written \(.*\); free space there or ch"):
+    with pytest.raises(ResultError, match=r"run cannot be written \(.*\); free disk space or ch"):
         write_run(make_result(height=200, width=200), tiny_disk / "run")
     assert entries(tiny_disk) == []
 
@@ -157,7 +157,7 @@ def test_an_entry_that_yaml_cannot_hold_leaves_nothing_behind(
 ) -> None:
     result = make_result()
     result.provenance["settings"]["device"] = object()
-    with pytest.raises(ResultError, match=r"entry run\.settings\.device is a object, which run"):
+    with pytest.raises(ResultError, match=r"entry run\.settings\.device has type object, which"):
         write_run(result, tmp_path / "run")
     assert entries(tmp_path) == []
 
@@ -186,5 +186,5 @@ def test_files_of_different_runs_are_refused(tmp_path: Path, make_result: MakeRe
     folder = write_run(make_result(), tmp_path / "run")
     other = write_run(make_result(height=21), tmp_path / "other")
     (other / "defocus_map.tif").replace(folder / "defocus_map.tif")
-    with pytest.raises(ResultError, match=r"defocus_map has shape \(21, 30\) where \(20, 30\)"):
+    with pytest.raises(ResultError, match=r"defocus_map has shape \(21, 30\), expected \(20, 30\)"):
         read_run(folder)

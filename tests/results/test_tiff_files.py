@@ -87,7 +87,7 @@ def test_a_small_file_cannot_claim_a_large_picture(tmp_path: Path) -> None:
 def test_pages_without_scales_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "mpi.tif"
     tifffile.imwrite(path, np.zeros((3, 8, 8, 4), np.float32), photometric="rgb")
-    with pytest.raises(ResultError, match="because the defocus scales of its pages are missing"):
+    with pytest.raises(ResultError, match="because its pages have no defocus scales"):
         read_mpi(path)
 
 
@@ -95,21 +95,21 @@ def test_a_scale_that_is_no_number_is_refused(tmp_path: Path, make_result: MakeR
     result = make_result()
     result.defocus_scales[1] = np.nan
     path = write_result(tmp_path / "mpi.tif", result)
-    with pytest.raises(ResultError, match="because a defocus scale is not a finite number"):
+    with pytest.raises(ResultError, match="because a defocus scale is not finite"):
         read_mpi(path)
 
 
 def test_pages_that_are_not_rgba_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "mpi.tif"
     write_image(path, np.zeros((8, 8), np.float32), defocus_scale=1.0, channels=1)
-    with pytest.raises(ResultError, match="because its pages are not RGBA pictures"):
+    with pytest.raises(ResultError, match="because its pages are not RGBA images"):
         read_mpi(path)
 
 
 def test_integers_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "picture.tif"
     tifffile.imwrite(path, np.zeros((8, 8), np.uint16))
-    with pytest.raises(ResultError, match="not floating-point pictures of one size"):
+    with pytest.raises(ResultError, match="not floating-point images of equal size"):
         read_image(path)
 
 

@@ -112,14 +112,10 @@ def read_pixels(path: Path) -> np.ndarray:
     """Decode a greyscale or RGB image, without colour or orientation changes: (C, H, W)."""
     header = read_image_header(path)
     if header.is_palette or header.channels not in (1, 3) or header.bits not in (8, 16):
-        raise CaptureError(
-            f"{path} is not an 8- or 16-bit greyscale or RGB image ({header})."
-        )
+        raise CaptureError(f"{path} is not an 8- or 16-bit greyscale or RGB image ({header}).")
     pixels = _decode(path, header)
     if pixels is None or pixels.shape[:2] != (header.height, header.width):
-        raise CaptureError(
-            f"{path} is damaged or truncated; copy the file again."
-        )
+        raise CaptureError(f"{path} is damaged or truncated; copy the file again.")
     if pixels.ndim == 2:
         return pixels[None]
     return np.ascontiguousarray(pixels[..., ::-1].transpose(2, 0, 1))  # OpenCV uses BGR

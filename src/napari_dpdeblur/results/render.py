@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def layer_blur(mpi: MultiplaneImage, calibration: Calibration, crop: Crop | None) -> TiledBlur:
-    """The blur of each layer, with the kernels of the tiles that the layers cover."""
+    """Blur of each layer, with the kernels of the tiles that it covers."""
     from napari_dpdeblur.optics import TiledBlur, TileLayout
 
     field = calibration.field
@@ -24,10 +24,10 @@ def layer_blur(mpi: MultiplaneImage, calibration: Calibration, crop: Crop | None
     top, left, height, width = crop or (0, 0, field.height, field.width)
     if size != (height, width) or not field.holds(top, left, height, width):
         raise CalibrationError(
-            f"The multiplane image of {size[0]} x {size[1]} px does not fit the part of "
-            f"{height} x {width} px at ({top}, {left}) of the field of {field.height} x "
-            f"{field.width} px that the calibration of {calibration.camera} covers; give the "
-            "crop it was fitted on."
+            f"The multiplane image of {size[0]} x {size[1]} px does not match the crop of "
+            f"{height} x {width} px at ({top}, {left}) in the field of {field.height} x "
+            f"{field.width} px of the calibration of {calibration.camera}; specify the crop of "
+            "the fit."
         )
     grid = calibration.kernel_grid()
     layout = TileLayout.regular(field.height, field.width, grid.rows, grid.cols)

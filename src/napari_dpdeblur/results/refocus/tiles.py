@@ -1,7 +1,7 @@
-"""Tiles of a picture that is rendered again, and their blur: many at a time, for speed.
+"""Tiles of a refocused image, and their blur in batches.
 
-Rendering runs beside a window's own thread. Few calls on large arrays let the two get along, where
-many small calls would wait for each other.
+Rendering runs beside the GUI thread: few calls on large arrays compete less for the interpreter
+lock than many small ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy import fft
 from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.results.refocus.aperture import Aperture
 
-# With one kernel for the whole picture, tiles are only there to leave out what cannot be seen.
+# With one kernel for the whole image, tiles only serve to skip what is hidden.
 FREE_TILE_PX = 128
 
 IntArray = npt.NDArray[np.intp]
@@ -25,7 +25,7 @@ IntArray = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class TileAxis:
-    """Tiles along one side: where they start, how long all are, weights (tiles, length)."""
+    """Tiles along one axis: start of each, common length, weights (tiles, length)."""
 
     starts: IntArray
     length: int
@@ -49,7 +49,7 @@ class TileAxis:
 
 @dataclass(frozen=True)
 class TileGrid:
-    """Windows of equal size that cover a picture: rows and columns, (P,) first pixel, kernel."""
+    """Windows of equal size that cover an image, and the kernel of each."""
 
     rows: TileAxis
     cols: TileAxis
@@ -57,7 +57,7 @@ class TileGrid:
 
     @classmethod
     def of(cls, aperture: Aperture, reduction: int, blend_px: int) -> TileGrid:
-        """Tiles of the reduced picture, blended where the kernels change."""
+        """Tiles of the reduced image, blended where the kernels change."""
         layout = aperture.layout
         is_free = (layout.rows, layout.cols) == (1, 1)
         if reduction > 1:
@@ -80,13 +80,13 @@ class TileGrid:
 
     @property
     def overshoot_px(self) -> int:
-        """How far tiles reach over the edges of the picture."""
+        """How far tiles extend beyond the image."""
         return max(self.rows.overshoot_px, self.cols.overshoot_px)
 
     def windows(
         self, planes: FloatArray, tiles: IntArray, margin: tuple[int, int], padding: int
     ) -> FloatArray:
-        """The tiles and their margin (n, C, h, w), cut from planes (C, H, W) that were padded."""
+        """Tiles with their margin (n, C, h, w), cut from padded planes (C, H, W)."""
         size = (self.size[0] + 2 * margin[0], self.size[1] + 2 * margin[1])
         out = np.empty((len(tiles), len(planes), *size), np.float32)
         for window, (rows, cols) in zip(out, self._places(tiles, margin, padding), strict=True):
@@ -96,7 +96,7 @@ class TileGrid:
     def limits(
         self, plane: FloatArray, margin: tuple[int, int], padding: int
     ) -> tuple[FloatArray, FloatArray]:
-        """Lowest and highest value of a padded plane (H, W) in all tiles with their margin (P,)."""
+        """Lowest and highest value (P,) of a padded plane (H, W) in each tile with its margin."""
         places = self._places(np.arange(len(self)), margin, padding)
         values = [(plane[place].min(), plane[place].max()) for place in places]
         lows, highs = np.array(values, np.float32).T
@@ -115,7 +115,7 @@ class TileGrid:
         ]
 
     def blend(self, parts: FloatArray, tiles: IntArray, out: FloatArray) -> None:
-        """Add tiles (n, V, C, h, w) to the picture (V, C, H, W) with their weights."""
+        """Add weighted tiles (n, V, C, h, w) to the image (V, C, H, W)."""
         height, width = out.shape[-2:]
         for part, tile in zip(parts, tiles, strict=True):
             row, col = divmod(int(tile), len(self.cols.starts))
@@ -129,7 +129,7 @@ class TileGrid:
             target += part[..., rows, cols] * weight
 
     def groups(self, count: int) -> Iterator[IntArray]:
-        """The tiles in groups; neighbours go to different ones, so that all have the same work."""
+        """Tiles in groups of similar work: neighbours are in different groups."""
         for first in range(min(count, len(self))):
             yield np.arange(first, len(self), count)
 
@@ -152,14 +152,14 @@ class WindowBlur:
         one_kernel = len(self._kernels) == 1
         used = self._kernels if one_kernel else self._kernels[kernels]
         product = _spectrum(used, fft_px)[:, :, None] * _spectrum(windows, fft_px)[:, None]
-        # The kernel's first pixel lies at the origin, so what wraps around falls before this part.
+        # The kernel starts at the origin, so wrap-around only affects pixels before this part.
         columns = fft.ifft(product, axis=-2, overwrite_x=True)[..., 2 * top : height, :]
         blurred: FloatArray = fft.irfft(columns, fft_px[1], axis=-1)[..., 2 * left : width]
         return blurred
 
 
 def _spectrum(planes: FloatArray, fft_px: tuple[int, int]) -> npt.NDArray[np.complex64]:
-    """Fourier transforms of planes that grow to this size; rows of nothing are left out."""
+    """Fourier transforms of planes, zero-padded to this size; skips empty rows."""
     rows = fft.rfft(planes, fft_px[1], axis=-1)
     spectrum: npt.NDArray[np.complex64] = fft.fft(rows, fft_px[0], axis=-2, overwrite_x=True)
     return spectrum
@@ -171,7 +171,7 @@ def _free_edges(side: int) -> tuple[int, ...]:
 
 
 def _ramp(start: int, length: int, low: int, high: int, side: int, band: int) -> FloatArray:
-    """Weight of a tile from ``low`` to ``high``; 0 outside of the picture."""
+    """Weight of a tile from ``low`` to ``high``; 0 outside the image."""
     centre = np.arange(start, start + length) + 0.5
     entering = np.full(length, 1.0 if low == 0 else 0.5)
     leaving = np.full(length, 1.0 if high == side else 0.5)
