@@ -100,7 +100,7 @@ def test_the_command_prints_a_table(
 
 
 def test_without_truth_there_is_nothing_to_do(run: Path) -> None:
-    with pytest.raises(EvaluationError, match="nothing to compare the run with; give a sharp"):
+    with pytest.raises(EvaluationError, match="No ground truth was given; specify a sharp"):
         evaluate_run(run)
 
 

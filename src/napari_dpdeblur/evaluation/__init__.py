@@ -1,4 +1,4 @@
-"""How good a result is: alignment with the ground truth and the six published metrics.
+"""Evaluation against ground truth: alignment and the six published metrics.
 
 Names are imported on first use, so that the command line can list the baselines without loading
 OpenCV; the stub file beside this one says where they are.

@@ -41,13 +41,13 @@ def test_external_results_are_found_by_the_name_of_the_scene(
 def test_a_folder_without_the_scene(
     tmp_path: Path, captured: tuple[DualPixelCapture, Calibration]
 ) -> None:
-    with pytest.raises(EvaluationError, match=r"holds no picture of scene 001; name one 001\.png"):
+    with pytest.raises(EvaluationError, match=r"contains no image of scene 001; expected one"):
         ExternalResults(maps=tmp_path)(*captured)
     for name in ("001.png", "001_b.png"):
         cv2.imwrite(str(tmp_path / name), np.zeros((4, 4), np.uint8))
-    with pytest.raises(EvaluationError, match="holds 2 pictures of scene 001"):
+    with pytest.raises(EvaluationError, match="contains 2 images of scene 001"):
         ExternalResults(maps=tmp_path)(*captured)
-    with pytest.raises(EvaluationError, match=r"folder of results .* does not exist"):
+    with pytest.raises(EvaluationError, match=r"results folder .* does not exist"):
         ExternalResults(maps=tmp_path / "nowhere")(*captured)
 
 
@@ -56,5 +56,5 @@ def test_a_coloured_map_is_refused(
 ) -> None:
     colours = np.random.default_rng(0).integers(0, 255, (96, 128, 3), dtype=np.uint8)
     cv2.imwrite(str(tmp_path / "001.png"), colours)
-    with pytest.raises(EvaluationError, match=r"The predicted defocus map .* is a colour picture"):
+    with pytest.raises(EvaluationError, match=r"The predicted defocus map .* is a colour image"):
         ExternalResults(maps=tmp_path)(*captured)

@@ -123,9 +123,9 @@ def test_failures_are_named_and_the_rest_goes_on(data: Path, tmp_path: Path) -> 
     methods += [method_of(Counted())]
     rows = list(benchmark_of(data, tmp_path, *methods).rows())
     reasons = {row.method: " ".join(row.problems) for row in rows}
-    assert "has shape (1, 40, 50) but the ground truth (1, 96, 128)" in reasons["small"]
-    assert "pixels that are not finite numbers" in reasons["nan"]
-    assert "holds no picture of scene 002" in reasons["empty"]
+    assert "has shape (1, 40, 50), but the ground truth has (1, 96, 128)" in reasons["small"]
+    assert "pixels that are not finite" in reasons["nan"]
+    assert "contains no image of scene 002" in reasons["empty"]
     assert [row.status for row in rows if row.method == "counted"] == ["ok", "ok"]
     text = to_markdown(table_rows(rows, {}), "Comparison")
     assert "- nan, scene 001: The all-in-focus image has 12288 pixels" in text
@@ -148,7 +148,7 @@ def test_a_method_that_breaks_does_not_stop_the_others(
 def test_a_method_that_says_nothing(data: Path, tmp_path: Path) -> None:
     silent = method_of(lambda capture, lens: Prediction())
     (row,) = benchmark_of(data, tmp_path, silent, scenes=("001",)).rows()
-    assert row.problems == ("The method gave neither an image nor a defocus map.",)
+    assert row.problems == ("The method returned neither an image nor a defocus map.",)
 
 
 def test_missing_truth_and_missing_captures(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_missing_truth_and_missing_captures(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_scenes(tmp_path: Path) -> None:
-    with pytest.raises(EvaluationError, match="holds no capture and no ground truth; expected"):
+    with pytest.raises(EvaluationError, match="contains no captures or ground truth; expected"):
         find_scenes(tmp_path)
     with pytest.raises(EvaluationError, match="does not exist; check the path"):
         find_scenes(tmp_path / "nowhere")
@@ -176,7 +176,7 @@ def test_a_folder_without_scenes(tmp_path: Path) -> None:
 
 def test_unknown_methods() -> None:
     assert set(DEFAULT_METHODS) == set(KNOWN_METHODS) - {"paper"}
-    with pytest.raises(EvaluationError, match="There is no method magic; choose from input, wien"):
+    with pytest.raises(EvaluationError, match="Unknown method magic; choose from input, wien"):
         known_method("magic")
 
 
