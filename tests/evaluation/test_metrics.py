@@ -190,9 +190,7 @@ def test_maps_of_different_size_are_refused() -> None:
 
 def test_images_of_different_size_are_refused() -> None:
     truth = textured(8)
-    with pytest.raises(
-        EvaluationError, match=r"shape \(1, 95, 128\), but the ground truth has \(1, 9"
-    ):
+    with pytest.raises(EvaluationError, match=r"shape \(1, 95, 128\), but the ground truth has"):
         image_scores(truth[1:], truth)
 
 
