@@ -40,8 +40,8 @@ AT_LEAST = {"direct / hard": 15.0}
 
 def layer_kernels(calibration: str) -> list[KernelGrid]:
     """The calibrated kernels at the scale of every layer."""
-    record = load_calibration(calibration)
-    grid = record.kernel_grid()
+    lens = load_calibration(calibration)
+    grid = lens.kernel_grid()
     return [grid.scaled(float(scale)) for scale in SCALES]
 
 

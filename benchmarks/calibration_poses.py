@@ -31,7 +31,7 @@ from napari_dpdeblur.calibration.target.pattern import Target, pitch_for_screen
 from napari_dpdeblur.datasets.synthetic.calibration_captures import (
     SENSOR_WHITE,
     Exposure,
-    blurred_views,
+    blurred_frame,
 )
 from napari_dpdeblur.datasets.synthetic.screen_pose import Pose
 from napari_dpdeblur.errors import CalibrationError
@@ -104,7 +104,7 @@ def picture_of(case: Case, lens: Calibration, half: Calibration, pattern: Target
     exposure = Exposure()
     light = half.vignetting / half.vignetting.max() * exposure.screen_white
     seen = discs * (1 - exposure.screen_black) + exposure.screen_black * on_screen
-    captured = exposed(blurred_views(seen, half, case.blur / 2) * light, exposure, generator)
+    captured = exposed(blurred_frame(seen, half, case.blur / 2) * light, exposure, generator)
     white = light.mean(0) * cv2.GaussianBlur(on_screen.astype(np.float32), (0, 0), SCREEN_EDGE_PX)
     white = cv2.resize(white, lens.frame_shape[::-1], interpolation=cv2.INTER_LINEAR)
     picture = (captured / np.maximum(white, 0.02) - exposure.screen_black) * (white > 0.02)

@@ -61,8 +61,8 @@ class AutogradObjective(Objective):
 
 def measure(calibration: str, repeats: int, autograd: bool) -> dict[str, float]:
     """Best wall time in seconds and peak memory of this process in GB."""
-    record = load_calibration(calibration)
-    grid = record.kernel_grid()
+    lens = load_calibration(calibration)
+    grid = lens.kernel_grid()
     kernels = [grid.scaled(float(scale)) for scale in np.linspace(1.3, 0.1, LAYERS)]
     layout = TileLayout.regular(HEIGHT, WIDTH, grid.rows, grid.cols)
     views = torch.rand(2, 1, HEIGHT, WIDTH)

@@ -63,10 +63,10 @@ def measure(run: Path, calibration: Path, frames: int) -> dict[str, dict[str, fl
     """Figures of each case, by its name."""
     color, alpha, scales = read_mpi(run)
     shape = (color.shape[-2], color.shape[-1])
-    record = load_calibration(calibration)
+    measured = load_calibration(calibration)
     lenses: dict[str, Aperture] = {
-        "calibrated": calibrated_aperture(record, shape),
-        "round": round_aperture(shape, equivalent_radius_px(record)),
+        "calibrated": calibrated_aperture(measured, shape),
+        "round": round_aperture(shape, equivalent_radius_px(measured)),
     }
     reduction = preview_reduction(shape)
     shots = sweep(scales, frames)
@@ -88,24 +88,24 @@ def measure(run: Path, calibration: Path, frames: int) -> dict[str, dict[str, fl
     return figures
 
 
-def in_colour(record: Result) -> Result:
+def in_colour(result: Result) -> Result:
     """The same result with three channels."""
     return dataclasses.replace(
-        record,
-        all_in_focus=record.all_in_focus.repeat(3, axis=0),
-        mpi=dataclasses.replace(record.mpi, color=record.mpi_color.repeat(3, axis=1)),
+        result,
+        all_in_focus=result.all_in_focus.repeat(3, axis=0),
+        mpi=dataclasses.replace(result.mpi, color=result.mpi_color.repeat(3, axis=1)),
     )
 
 
-def preview_size(record: Result) -> tuple[int, int]:
-    """Height and width of a preview that is not reduced for speed."""
-    height, width = record.defocus_map.shape
+def preview_size(result: Result) -> tuple[int, int]:
+    """Height and width of a preview that is not made smaller for speed."""
+    height, width = result.defocus_map.shape
     reduction = preview_reduction((height, width))
     return -(-height // reduction), -(-width // reduction)
 
 
-def measure_window(record: Result, calibration: Path, seconds: float = 8.0) -> dict[str, float]:
-    """Frames per second on the canvas by size, and the longest pauses of the window."""
+def measure_window(result: Result, calibration: Path, seconds: float = 8.0) -> dict[str, float]:
+    """Pictures per second on the canvas by size, and how long the window did not answer."""
     import napari
     from qtpy.QtCore import QElapsedTimer, QTimer
 
@@ -116,7 +116,7 @@ def measure_window(record: Result, calibration: Path, seconds: float = 8.0) -> d
 
     viewer = napari.Viewer()
     put_layers(
-        viewer, run_layers(dataclasses.replace(record, calibration=load_calibration(calibration)))
+        viewer, run_layers(dataclasses.replace(result, calibration=load_calibration(calibration)))
     )
     widget = InspectWidget(viewer)
     viewer.window.add_dock_widget(widget, name="Inspect", area="right")
@@ -154,7 +154,7 @@ def measure_window(record: Result, calibration: Path, seconds: float = 8.0) -> d
     widget.refocus_panel.view.shown.connect(start_when_warm)
     napari.run()
     pauses = np.diff(beats)
-    large = shown.count(preview_size(record))
+    large = shown.count(preview_size(result))
     return {
         "frames per second": large / beats[-1],
         "half-size frames per second": (len(shown) - large) / beats[-1],
@@ -176,9 +176,9 @@ def main() -> int:
     options = parser.parse_args()
     figures = measure(options.run, options.calibration, options.frames)
     if options.window:
-        record = read_run(options.run)
-        size = " x ".join(str(side) for side in preview_size(record))
-        for name, shown in ((size, record), (f"{size}, colour", in_colour(record))):
+        result = read_run(options.run)
+        size = " x ".join(str(side) for side in preview_size(result))
+        for name, shown in ((size, result), (f"{size}, colour", in_colour(result))):
             case = f"preview in the window {name}"
             figures[case] = measure_window(shown, options.calibration)
     if options.save:

@@ -54,7 +54,7 @@ class Outcome(scenes.Outcome):
 class Reference:
     """An uninterrupted run: result, time, number of file operations."""
 
-    record: Result
+    result: Result
     earlier: Result
     time_s: float
     events: int
@@ -104,19 +104,19 @@ def kill_once(scene: Scene, reference: Reference, scratch: Path, seed: str, seen
 
 
 def _look(folder: Path, reference: Reference, overwrite: bool, seen: Outcome) -> None:
-    """Check that the folder is absent, the earlier result, or the new one."""
-    record = scenes.found_run(folder)
+    """Absent, the earlier result, or the new one: nothing in between."""
+    result = scenes.found_run(folder)
     seen.checkpoint_left += folder.with_name("run.checkpoint").exists()
-    if record is None:
+    if result is None:
         seen.absent += 1
         if overwrite:
             seen.broken.append(f"{folder.parent.name}: the earlier result is gone")
         return
     seen.complete += 1
-    layers = len(record.defocus_scales)
-    expected = reference.record if layers == 4 else reference.earlier
-    if scenes.difference(record, expected) > 0:
-        seen.broken.append(f"{folder.parent.name}: the run has unexpected content")
+    layers = len(result.defocus_scales)
+    expected = reference.result if layers == 4 else reference.earlier
+    if scenes.difference(result, expected) > 0:
+        seen.broken.append(f"{folder.parent.name}: the run that was found is another one")
 
 
 def _resume(scene: Scene, folder: Path, reference: Reference, seen: Outcome) -> None:
@@ -124,7 +124,7 @@ def _resume(scene: Scene, folder: Path, reference: Reference, seen: Outcome) -> 
     if scenes.ended(child) != 0:
         seen.broken.append(f"{folder.parent.name}: the fit did not resume")
         return
-    difference = scenes.difference(read_run(folder), reference.record)
+    difference = scenes.difference(read_run(folder), reference.result)
     seen.largest_difference = max(seen.largest_difference, difference)
     left = sorted(path.name for path in folder.parent.iterdir())
     if difference > 1e-6:

@@ -119,7 +119,7 @@ def small_run(folder: Path) -> Path:
     def values(*shape: int) -> np.ndarray:
         return random.uniform(0, 1, shape).astype(np.float32)
 
-    record = Result(
+    result = Result(
         all_in_focus=values(1, rows, cols),
         defocus_map=values(rows, cols),
         confidence=values(rows, cols),
@@ -134,7 +134,7 @@ def small_run(folder: Path) -> Path:
             "loss_history": [{"stage": "image", "step": 1, "data": 0.25}],
         },
     )
-    return write_run(record, folder)
+    return write_run(result, folder)
 
 
 def settings_file(folder: Path) -> None:

@@ -98,10 +98,12 @@ def display() -> None:
 @pytest.fixture(scope="session")
 def pixel4_data() -> Path:
     """The folder of real captures that holds `pixel4/`, `app_capture/` and `reference/`."""
-    folder = Path(os.environ.get(DATA_VARIABLE) or REPOSITORY.parent / "shared" / "data")
-    if not (folder / "pixel4" / "calibration").is_dir():
-        pytest.skip(f"no real captures in {folder}: set {DATA_VARIABLE} to the data folder")
-    return folder
+    folder = os.environ.get(DATA_VARIABLE)
+    if not folder:
+        pytest.skip(f"needs real captures: set {DATA_VARIABLE} to their folder")
+    if not (Path(folder) / "pixel4" / "calibration").is_dir():
+        pytest.skip(f"needs real captures: {DATA_VARIABLE}={folder} has no pixel4/calibration")
+    return Path(folder)
 
 
 @pytest.fixture(autouse=True)

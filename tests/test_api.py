@@ -85,7 +85,7 @@ def test_from_files_to_a_run_folder_and_back(simulation, result, tmp_path):
     assert loaded.provenance["settings"]["preset"] == "preview"
     assert loaded.loss_history == result.loss_history
     assert (loaded.capture, result.capture) == (None, simulation.capture)
-    with pytest.raises(ResultError, match="already exists and is not overwritten"):
+    with pytest.raises(ResultError, match="already exists; choose another name"):
         result.save(folder)
     assert loaded.save(folder, overwrite=True) == folder
 
@@ -207,14 +207,14 @@ def test_show_says_what_to_do_without_a_display(result, monkeypatch):
     with pytest.raises(ResultError) as caught:
         result.show()
     assert str(caught.value) == (
-        "The result cannot be shown in napari (there is no display); write it with save(folder) "
-        "and look at preview.png there, or take the pixels from picture()."
+        "The result cannot be shown in napari (there is no display); call save(folder) and open "
+        "preview.png, or use the pixels of picture()."
     )
 
 
 def test_show_below_a_cell_needs_ipython(result, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython.display", None)
-    with pytest.raises(ResultError, match="needs a notebook; call show\\(window=True\\)"):
+    with pytest.raises(ResultError, match="only be shown in a notebook; call show"):
         result.show(window=False)
 
 

@@ -14,7 +14,8 @@ import torch
 from common import INK, LEFT, RIGHT, save, scene
 
 from napari_dpdeblur.datasets.synthetic.simulation import Simulation
-from napari_dpdeblur.fitting import FitSettings, fit_events
+from napari_dpdeblur.fitting import FitEvent, FitSettings, fit_events
+from napari_dpdeblur.generators import finish
 
 HEIGHT, WIDTH = 192, 256
 STEPS = 400
@@ -25,22 +26,22 @@ def progress(simulation: Simulation, settings: FitSettings) -> tuple[list[float]
     """CPU seconds since the start and mean error of the map, wherever a fit shows one."""
     truth = simulation.scene.defocus_map
     inner = (slice(BORDER_PX, -BORDER_PX), slice(BORDER_PX, -BORDER_PX))
-    seconds, errors = [], []
+    seconds: list[float] = []
+    errors: list[float] = []
     start = time.process_time()
-    steps = fit_events(simulation.capture, simulation.calibration, settings)
-    while True:
-        try:
-            event = next(steps)
-        except StopIteration as end:
-            found = np.asarray(end.value.defocus_map)
-            seconds.append(time.process_time() - start)
-            errors.append(float(np.abs(found - truth)[inner].mean()))
-            return seconds, errors
+
+    def note(found: np.ndarray) -> None:
+        seconds.append(time.process_time() - start)
+        errors.append(float(np.abs(found - truth)[inner].mean()))
+
+    def see(event: FitEvent) -> None:
         if event.stage == "optimise" and event.defocus_map is not None:
             shown = torch.as_tensor(event.defocus_map)[None, None]
-            found = torch.nn.functional.interpolate(shown, truth.shape, mode="bilinear")[0, 0]
-            seconds.append(time.process_time() - start)
-            errors.append(float(np.abs(found.numpy() - truth)[inner].mean()))
+            note(torch.nn.functional.interpolate(shown, truth.shape, mode="bilinear")[0, 0].numpy())
+
+    result = finish(fit_events(simulation.capture, simulation.calibration, settings), see)
+    note(np.asarray(result.defocus_map))
+    return seconds, errors
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """A worked example: unsharp masking, and the contrast between the views as a defocus map.
 
-Two lines of image processing that nobody would publish, but a full member of the comparison. In
-the package this would be a module of `evaluation/baselines/` with a line in `_HOMES` there.
+Two lines of image processing that nobody would publish, but a full row of the comparison. In
+the package this would be a module of `evaluation/baselines/` with a line in `registry.py` there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Python interface for notebooks and scripts; all of it is in `napari_dpdeblur` itself.
+"""Python interface for notebooks and scripts, available from `napari_dpdeblur`.
 
 import napari_dpdeblur as dpdeblur
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import DualPixelCapture
@@ -24,11 +23,8 @@ from napari_dpdeblur.fitting.entry import fit
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.results import Result, read_run
 
-if TYPE_CHECKING:
-    pass
-
-# As the command line does, before torch is loaded: threads that spin while they wait slow each
-# other down. Nothing happens where it is set already.
+# Must be set before torch is loaded: spinning threads slow each other down. An existing value is
+# kept.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __all__ = [
@@ -47,5 +43,5 @@ __all__ = [
 
 
 def load_result(folder: str | Path) -> Result:
-    """Read a run folder that `Result.save`, the command line or napari wrote."""
+    """Read a run folder written by `Result.save`, the command line or napari."""
     return read_run(Path(folder))

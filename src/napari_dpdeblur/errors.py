@@ -1,15 +1,15 @@
-"""The family of errors that a user may see.
+"""Exceptions that a user may see.
 
-Every message is one sentence that names the thing, says what was expected and what to do.
+Every message is one sentence: what is wrong, where, and what to do.
 """
 
 
 class DpDeblurError(Exception):
-    """Base of everything that napari-dpdeblur raises on purpose."""
+    """Base class of all exceptions of napari-dpdeblur."""
 
 
 class OperationCancelled(DpDeblurError):
-    """A computation was cancelled on request."""
+    """A computation was cancelled by the user."""
 
     def __init__(self) -> None:
         super().__init__("The computation was cancelled.")
@@ -20,15 +20,15 @@ class CaptureError(DpDeblurError):
 
 
 class CalibrationError(DpDeblurError):
-    """A calibration is malformed or does not belong to the capture."""
+    """A calibration is invalid or does not match the capture."""
 
 
 class SettingsError(DpDeblurError):
-    """A setting is unknown, out of range or contradicts another one."""
+    """A setting is unknown, out of range or inconsistent with another one."""
 
 
 class FitError(DpDeblurError):
-    """A fit cannot start or cannot go on."""
+    """A fit cannot start or continue."""
 
 
 class ResultError(DpDeblurError):
@@ -40,4 +40,4 @@ class EvaluationError(DpDeblurError):
 
 
 class DownloadError(DpDeblurError):
-    """Published data cannot be fetched or does not match its checksum."""
+    """Published data cannot be downloaded or does not match its checksum."""

@@ -1,4 +1,4 @@
-"""Progress bar for the terminal."""
+"""Progress bars in the terminal."""
 
 from __future__ import annotations
 
@@ -29,6 +29,24 @@ def progress_bar(
             count = f"{progress.stage} {progress.step}/{progress.total}"
             bar.set_description_str(count, refresh=False)
             bar.set_postfix_str(_postfix(progress))
+
+        yield show
+
+
+@contextmanager
+def count_bar(
+    description: str, unit: str, is_quiet: bool = False, delay_s: float = 1.0
+) -> Iterator[Callable[..., None]]:
+    """Show a bar that counts; yields the function ``show(done, total, note="")`` to update it.
+
+    Nothing is shown for the first ``delay_s`` seconds, or at all if ``is_quiet``.
+    """
+    with tqdm(desc=description, unit=unit, disable=is_quiet, delay=delay_s) as bar:
+
+        def show(done: int, total: int, note: str = "") -> None:
+            bar.total = total
+            bar.set_postfix_str(note, refresh=False)
+            bar.update(done - bar.n)
 
         yield show
 

@@ -1,4 +1,4 @@
-"""Where a result can be shown: a window of napari, a notebook, or nowhere."""
+"""Detect whether a napari window or a notebook can show a result."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ QT_BINDINGS = ("PyQt6", "PySide6", "PyQt5", "PySide2")
 
 
 def no_window_reason() -> str | None:
-    """Why napari cannot be opened here; None when it can."""
+    """Why napari cannot be opened here; None if it can."""
     if sys.platform == "linux" and not (
         os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     ):
         return "there is no display"
     if not any(importlib.util.find_spec(name) for name in QT_BINDINGS):
-        return "no Qt binding is installed, see the extra 'all'"
+        return "no Qt binding is installed; install napari-dpdeblur[all]"
     return None
 
 
 def in_notebook() -> bool:
-    """Whether this runs in a kernel, whose front end shows pictures below the cell."""
-    # Without IPython in memory nobody can be in a notebook: do not load it to find that out.
+    """Whether the code runs in a notebook kernel that can display images."""
+    # If IPython is not loaded, this is not a notebook; do not import it to find out.
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return getattr(shell, "kernel", None) is not None

@@ -31,14 +31,14 @@ def test_round_trip(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["", ".", "..", "../secret", "a/b", "a\\b", "a\0b"])
 def test_a_folder_elsewhere_is_refused(folder: str) -> None:
-    with pytest.raises(ValidationError, match="a run folder lies beside the index"):
+    with pytest.raises(ValidationError, match="a run folder must be beside the index"):
         entry(folder=folder)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, '{"captures": [{"key": 1}]}', "\0"])
 def test_a_damaged_index_says_what_to_do(tmp_path: Path, text: str) -> None:
     (tmp_path / INDEX_FILE).write_text(text)
-    with pytest.raises(ResultError, match=r"index\.json cannot be read; delete it, the finished"):
+    with pytest.raises(ResultError, match=r"index\.json cannot be read; delete it \(finished"):
         read_index(tmp_path)
 
 

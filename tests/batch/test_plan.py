@@ -148,7 +148,9 @@ def test_failed_captures_are_tried_again(plan_of, two: Path, tmp_path: Path) -> 
 
 def test_a_folder_without_captures_is_named(plan_of, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CaptureError, match="empty holds no complete dual-pixel capture; give"):
+    with pytest.raises(
+        CaptureError, match="empty contains no complete dual-pixel capture; specify"
+    ):
         plan_of(tmp_path / "empty")
     with pytest.raises(CaptureError, match="none does not exist"):
         plan_of(tmp_path / "none")
@@ -158,5 +160,5 @@ def test_a_folder_in_the_way_is_named(plan_of, two: Path, tmp_path: Path) -> Non
     key = plan_of(two).pending[0].key
     (tmp_path / "out" / "scene00").mkdir(parents=True)
     (tmp_path / "out" / f"scene00-{key[:8]}").mkdir()
-    with pytest.raises(ResultError, match="is in the way of a new run; move it"):
+    with pytest.raises(ResultError, match="exists, but is not a run of this batch"):
         plan_of(two)

@@ -74,7 +74,7 @@ def test_files_that_changed_meanwhile_are_not_taken(plan: Plan, tmp_path: Path) 
     write_pgm_pair(tmp_path / "one", "scene00", pixels, pixels)
     failure = work(plan).failure
     assert failure is not None
-    assert "scene00 have changed since the batch began; start it again" in failure
+    assert "scene00 have changed since the batch started" in failure
 
 
 def test_a_calibration_that_changed_meanwhile_is_not_taken(plan: Plan, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_calibration_that_changed_meanwhile_is_not_taken(plan: Plan, tmp_path:
     from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 
     save_calibration(synthetic_calibration(48, 64, 1, 1), tmp_path / "lens.dpcal")
-    assert "is not the one that the batch began with" in str(work(plan).failure)
+    assert "has changed since the batch started" in str(work(plan).failure)
 
 
 def test_a_shortage_of_memory_is_a_report(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,5 +103,5 @@ def test_something_unexpected_is_a_report(plan: Plan, monkeypatch: pytest.Monkey
 def test_somebody_elses_folder_is_left_alone(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "out" / "scene00").mkdir(parents=True)
     (tmp_path / "out" / "scene00" / "notes.txt").write_text("mine")
-    assert "already exists and is not overwritten" in str(work(plan).failure)
+    assert "already exists; choose another name" in str(work(plan).failure)
     assert (tmp_path / "out" / "scene00" / "notes.txt").read_text() == "mine"

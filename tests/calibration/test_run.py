@@ -1,4 +1,4 @@
-"""The whole calibration on small captures, its verdict, its picture, and bad input."""
+"""The whole calibration on small captures, and wrong input."""
 
 from __future__ import annotations
 
@@ -8,19 +8,13 @@ import numpy as np
 import pytest
 
 from napari_dpdeblur.calibration import Field, load_calibration, save_calibration
-from napari_dpdeblur.calibration.distance import (
-    distance_m,
-    fit_lens_constants,
-    relative_scale,
-    with_lens_constants,
+from napari_dpdeblur.calibration.report.picture import (
+    calibration_picture,
 )
-from napari_dpdeblur.calibration.report.picture import calibration_picture, write_picture
 from napari_dpdeblur.calibration.run import Captures, calibrate, merge_burst
 from napari_dpdeblur.calibration.solve.observations import central_field
 from napari_dpdeblur.calibration.target.pattern import Target
 from napari_dpdeblur.calibration.verdict import (
-    RULES,
-    Rule,
     centroids_px,
     disparity_px,
     verdict_lines,
@@ -63,19 +57,6 @@ def test_a_run_recovers_the_lens(small_run, small_lens):
     )
 
 
-def test_the_verdict_is_good_and_says_why(small_run):
-    verdict = small_run.verdict
-    bad = [check for check in verdict["checks"] if check["grade"] == "bad"]
-    assert bad == []
-    assert [check["name"] for check in verdict["checks"]] == [rule.name for rule in RULES]
-    assert verdict["mean_disparity_px"] == pytest.approx(-3.0, abs=0.3)
-    assert verdict["filled_tiles"] == []
-    assert verdict["detection"]["discs_found"] > 100
-    text = "\n".join(verdict_lines(verdict))
-    assert text.startswith(f"verdict: {verdict['grade']}")
-    assert "residual_to_noise" in text
-
-
 def test_provenance_and_picture_survive_the_file(small_run, tmp_path):
     save_calibration(small_run, tmp_path / "c.dpcal")
     loaded = load_calibration(tmp_path / "c.dpcal")
@@ -87,17 +68,6 @@ def test_provenance_and_picture_survive_the_file(small_run, tmp_path):
     assert loaded.content_hash() == replace(loaded, diagnostics={}).content_hash()
 
 
-def test_the_picture_of_a_calibration_without_diagnostics(small_lens, small_run, tmp_path):
-    write_picture(small_lens, tmp_path / "lens.png")
-    assert (tmp_path / "lens.png").stat().st_size > 1000
-    assert len(calibration_picture(small_lens)) < len(calibration_picture(small_run))
-
-
-def test_a_picture_that_cannot_be_written(small_lens, tmp_path):
-    with pytest.raises(CalibrationError, match="cannot be written"):
-        write_picture(small_lens, tmp_path / "no" / "folder.png")
-
-
 def test_covered_discs_are_noticed_and_do_not_spoil_the_kernels(
     small_lens, small_target, small_settings
 ):
@@ -106,7 +76,7 @@ def test_covered_discs_are_noticed_and_do_not_spoil_the_kernels(
     shoot = simulate_shoot(small_target, small_lens, Pose(scale=1.0), burst=2, hidden=hidden)
     captures = Captures(shoot.discs, [shoot.white], [shoot.black], shoot.sheets)
     found = calibrate(captures, small_target, small_settings, field=FIELD)
-    assert "2 discs are covered by something" in found.verdict["notes"][0]
+    assert "2 discs are occluded" in found.verdict["notes"][0]
     kernels, truth = centred(found.kernels), centred(small_lens.kernels)
     error = np.sqrt(((kernels - truth) ** 2).sum((-2, -1)) / (truth**2).sum((-2, -1)))
     assert error.mean() < 0.14
@@ -126,7 +96,7 @@ def test_a_screen_that_misses_tiles_fills_them(small_lens, small_target, small_s
 
 
 def test_a_pattern_beyond_every_border_is_noted(small_run):
-    assert any("cut off at every border" in note for note in small_run.verdict["notes"])
+    assert any("extends beyond every image border" in note for note in small_run.verdict["notes"])
 
 
 def test_discs_cut_off_at_every_border_with_too_few_left(small_lens, small_target, small_settings):
@@ -137,7 +107,7 @@ def test_discs_cut_off_at_every_border_with_too_few_left(small_lens, small_targe
         captures,
         small_target,
         small_settings,
-        "discs are cut off at every border .* move the camera away from the screen",
+        "the pattern is cut off at every border.* move the camera away from the screen",
     )
 
 
@@ -148,7 +118,7 @@ def test_no_discs(small_captures, small_target, small_settings):
 
 def test_white_and_black_swapped(small_captures, small_target, small_settings):
     captures = replace(small_captures, white=small_captures.black, black=small_captures.white)
-    failing(captures, small_target, small_settings, "they seem to be swapped")
+    failing(captures, small_target, small_settings, "seem to be swapped")
 
 
 def test_saturated_white(small_lens, small_target, small_settings):
@@ -173,7 +143,7 @@ def test_another_pattern(small_captures, small_target, small_settings):
         small_target.radii_px,
         ~small_target.code,
     )
-    failing(small_captures, other, small_settings, "sizes do not agree with the pattern")
+    failing(small_captures, other, small_settings, "sizes do not match the pattern")
 
 
 def cropped(capture):
@@ -201,7 +171,7 @@ def test_discs_of_different_sizes(small_captures, small_target, small_settings):
 @pytest.mark.parametrize("name", ["discs", "white", "black"])
 def test_a_missing_group(name, small_captures, small_target, small_settings):
     captures = replace(small_captures, **{name: []})
-    failing(captures, small_target, small_settings, f"no capture of the {name}; give at least one")
+    failing(captures, small_target, small_settings, f"No capture of the {name}.* was given")
 
 
 def test_a_still_burst_is_averaged_and_a_moved_one_aligned(small_shoot):
@@ -215,13 +185,6 @@ def test_a_still_burst_is_averaged_and_a_moved_one_aligned(small_shoot):
     assert np.std((merged.raw - first.raw.astype(float))[inner]) < noise
 
 
-def test_rules_grade_in_both_directions():
-    falling = Rule("x", "", 1.0, 2.0, "")
-    assert [falling.grade(v) for v in (0.5, 1.5, 3.0)] == ["good", "acceptable", "bad"]
-    rising = Rule("x", "", 2.0, 1.0, "")
-    assert [rising.grade(v) for v in (3.0, 1.5, 0.5)] == ["good", "acceptable", "bad"]
-
-
 def test_a_kernel_size_that_is_too_small_is_said(small_captures, small_target, small_settings):
     tight = small_settings.model_copy(update={"kernel_px": 11})
     verdict = calibrate(small_captures, small_target, tight, field=FIELD).verdict
@@ -230,54 +193,3 @@ def test_a_kernel_size_that_is_too_small_is_said(small_captures, small_target, s
 
 def test_the_central_field_is_the_published_one():
     assert central_field((1512, 2016)) == Field(252, 336, 1008, 1344)
-
-
-# distance
-
-
-def test_lens_constants_from_known_distances():
-    a, b = 1.8, -0.25
-    distances = [0.3, 0.45, 0.9]
-    found = fit_lens_constants(distances, [a + b / z for z in distances])
-    np.testing.assert_allclose(found, (a, b))
-    np.testing.assert_allclose(distance_m(np.array([a + b / 0.6]), found), [0.6])
-    assert distance_m(a, (a, b)) == np.inf
-    assert distance_m(a + 1, (a, b)) == np.inf
-
-
-def test_scales_come_from_disparities(small_lens):
-    wider = replace(small_lens, kernels=_stretched(small_lens.kernels))
-    assert relative_scale(wider, small_lens) == pytest.approx(0.5, abs=0.01)
-    full = with_lens_constants(small_lens, [(0.45, small_lens), (0.3, wider)])
-    assert distance_m(1.0, full.lens_constants) == pytest.approx(0.45)
-    assert distance_m(0.5, full.lens_constants) == pytest.approx(0.3, abs=0.01)
-
-
-def _stretched(kernels):
-    """Kernels of half the size."""
-    import torch
-
-    from napari_dpdeblur.optics import KernelGrid
-
-    half = KernelGrid(torch.from_numpy(np.array(kernels)), 2, 3).scaled(0.5).kernels.numpy()
-    pad = (kernels.shape[-1] - half.shape[-1]) // 2
-    return np.pad(half, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
-
-
-@pytest.mark.parametrize(
-    ("distances", "scales", "message"),
-    [
-        ([0.5], [1.0], "Two or more different distances"),
-        ([0.5, 0.5], [1.0, 1.0], "Two or more different distances"),
-        ([0.5, -1.0], [1.0, 2.0], "needs its distance, larger than 0 m"),
-        ([0.5, 1.0], [1.0], "needs its distance"),
-    ],
-)
-def test_distances_that_do_not_help(distances, scales, message):
-    with pytest.raises(CalibrationError, match=message):
-        fit_lens_constants(distances, scales)
-
-
-def test_calibrations_of_different_grids(small_lens, calibration):
-    with pytest.raises(CalibrationError, match="same grid"):
-        relative_scale(replace(small_lens, rows=1, cols=6), small_lens)

@@ -71,7 +71,7 @@ def test_no_usable_sheet(light):
 
 
 def test_no_sheet_at_all():
-    with pytest.raises(CalibrationError, match="no capture of a white sheet; give at least one"):
+    with pytest.raises(CalibrationError, match="No capture of a white sheet was given"):
         merge_white_sheets([])
 
 

@@ -103,7 +103,7 @@ def test_white_sheets_are_averaged_without_alignment(make_capture):
 
 
 def test_nothing_to_merge():
-    with pytest.raises(CaptureError, match="nothing to merge"):
+    with pytest.raises(CaptureError, match="No captures to merge"):
         merge_captures([])
 
 

@@ -46,7 +46,7 @@ def test_a_list_names_every_capture_once(app_pair, tmp_path: Path):
 
 def test_a_list_of_nothing_says_why(app_pair, tmp_path: Path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CaptureError, match="empty holds no dual-pixel capture"):
+    with pytest.raises(CaptureError, match="empty contains no dual-pixel capture"):
         list_captures([app_pair[0], tmp_path / "empty"])
     with pytest.raises(CaptureError, match=r"nowhere_left\.pgm does not exist"):
         list_captures([tmp_path / "nowhere_left.pgm"])
@@ -99,12 +99,12 @@ def test_same_view_of_two_folders(app_pair, tmp_path: Path):
 
 def test_folder_with_several_captures(app_pair, tmp_path: Path):
     write_pgm_pair(tmp_path, "other", *np.ones((2, 4, 4), np.uint16))
-    with pytest.raises(CaptureError, match=r"holds 2 captures \(.*778 to other\); name a file"):
+    with pytest.raises(CaptureError, match=r"contains 2 captures \(.*778 to other\); specify"):
         open_capture(tmp_path)
 
 
 def test_empty_folder(tmp_path: Path):
-    with pytest.raises(CaptureError, match="holds no dual-pixel capture"):
+    with pytest.raises(CaptureError, match="contains no dual-pixel capture"):
         open_capture(tmp_path)
 
 
@@ -148,7 +148,7 @@ def test_name_that_the_system_refuses(tmp_path: Path):
 
 def test_text_renamed_to_pgm(app_pair):
     app_pair[1].write_text("not a picture")
-    with pytest.raises(CaptureError, match=r"_right\.pgm is not a binary PGM picture"):
+    with pytest.raises(CaptureError, match=r"_right\.pgm is not a binary PGM image"):
         open_capture(app_pair[0])
 
 
@@ -178,7 +178,7 @@ def test_find_captures_in_a_file(app_pair):
 def test_real_folder(pixel4_data: Path):
     pairs = find_captures(pixel4_data / "pixel4")
     assert len(pairs) == len(list((pixel4_data / "pixel4").glob("*_left.png")))
-    with pytest.raises(CaptureError, match=rf"holds {len(pairs)} captures"):
+    with pytest.raises(CaptureError, match=rf"contains {len(pairs)} captures"):
         open_capture(pixel4_data / "pixel4")
     assert not looks_like_capture(pixel4_data / "pixel4")
     assert all(looks_like_capture(path) for pair in pairs for path in pair)

@@ -73,13 +73,13 @@ def test_first_pixel_that_looks_like_whitespace_is_kept(tmp_path: Path):
 
 def test_truncated_file(tmp_path: Path):
     (tmp_path / "a.pgm").write_bytes(b"P5 4 3 65535 " + bytes(23))
-    with pytest.raises(CaptureError, match=r"a\.pgm is truncated: .* announces 24 .* only 23"):
+    with pytest.raises(CaptureError, match=r"a\.pgm is truncated: .* declares 24 .* only 23"):
         read_pgm(tmp_path / "a.pgm")
 
 
 def test_trailing_bytes(tmp_path: Path):
     (tmp_path / "a.pgm").write_bytes(b"P5 4 3 255 " + bytes(13))
-    with pytest.raises(CaptureError, match=r"a\.pgm has 1 bytes more than its header announces"):
+    with pytest.raises(CaptureError, match=r"a\.pgm has 1 bytes more than its header declares"):
         read_pgm(tmp_path / "a.pgm")
 
 
@@ -88,7 +88,7 @@ def test_a_billion_pixels_are_refused_before_allocation(tmp_path: Path, size: by
     (tmp_path / "a.pgm").write_bytes(b"P5 " + size + b" 65535 " + bytes(24))
     tracemalloc.start()
     try:
-        with pytest.raises(CaptureError, match=r"a\.pgm claims .* 200 megapixels"):
+        with pytest.raises(CaptureError, match=r"a\.pgm declares .* 200 megapixels"):
             read_pgm(tmp_path / "a.pgm")
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
@@ -100,14 +100,14 @@ def test_a_billion_pixels_are_refused_before_allocation(tmp_path: Path, size: by
 )
 def test_text_renamed_to_pgm(tmp_path: Path, content: bytes):
     (tmp_path / "a.pgm").write_bytes(content)
-    with pytest.raises(CaptureError, match=r"a\.pgm is not a binary PGM picture"):
+    with pytest.raises(CaptureError, match=r"a\.pgm is not a binary PGM image"):
         read_pgm_header(tmp_path / "a.pgm")
 
 
 @pytest.mark.parametrize("header", [b"P5 0 3 255 ", b"P5 2 1 0 ", b"P5 2 1 65536 "])
 def test_impossible_header(tmp_path: Path, header: bytes):
     (tmp_path / "a.pgm").write_bytes(header + bytes(9))
-    with pytest.raises(CaptureError, match="has an impossible PGM header"):
+    with pytest.raises(CaptureError, match="has an invalid PGM header"):
         read_pgm_header(tmp_path / "a.pgm")
 
 

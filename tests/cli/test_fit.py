@@ -95,7 +95,7 @@ def test_an_existing_run_is_not_replaced(simulated: Path, tmp_path: Path, failur
     output = tmp_path / "run"
     assert main(arguments_of(simulated, output)) == 0
     before = {path.name: path.read_bytes() for path in output.iterdir()}
-    assert "already exists and is not overwritten" in failure(*arguments_of(simulated, output))
+    assert "already exists; choose another name" in failure(*arguments_of(simulated, output))
     assert {path.name: path.read_bytes() for path in output.iterdir()} == before
     assert main(arguments_of(simulated, output, "--overwrite", "--layers", "3")) == 0
     assert len(read_run(output).defocus_scales) == 3
@@ -134,7 +134,7 @@ def test_a_calibration_of_another_size(simulated: Path, tmp_path: Path, failure:
     assert main(["simulate", "-o", str(other), "--size", "96x64"]) == 0
     arguments = arguments_of(simulated, tmp_path / "run")
     arguments[arguments.index("--calibration") + 1] = str(other / "synthetic.dpcal")
-    assert "does not fit the calibration of synthetic lens" in failure(*arguments)
+    assert "does not match the calibration of synthetic lens" in failure(*arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
 
 

@@ -65,8 +65,8 @@ def test_a_newer_run_folder_is_refused(tmp_path):
     with pytest.raises(ResultError) as caught:
         dpdeblur.load_result(folder)
     assert str(caught.value) == (
-        f"The provenance {folder / 'run.yaml'} has format version 2 but this program reads "
-        "version 1; update napari-dpdeblur or repeat the fit."
+        f"{folder / 'run.yaml'} has format version 2, but only version 1 is supported; "
+        "update napari-dpdeblur."
     )
 
 
@@ -81,6 +81,5 @@ def test_a_newer_calibration_is_refused(tmp_path):
     with pytest.raises(CalibrationError) as caught:
         dpdeblur.load_calibration(path)
     assert str(caught.value) == (
-        f"{path} is a calibration file of version 2, but this program reads version 1; "
-        "update napari-dpdeblur."
+        f"{path} has format version 2, but only version 1 is supported; update napari-dpdeblur."
     )

@@ -36,7 +36,7 @@ def run(tmp_path: Path, truth: tuple[Path, Path]) -> Path:
     defocus = cv2.imread(str(truth[1]), cv2.IMREAD_UNCHANGED).astype(np.float32) / 255
     random = np.random.default_rng(1)
     noise = 0.01 * sharp.max() * random.standard_normal(sharp.shape).astype(np.float32)
-    record = Result(
+    result = Result(
         all_in_focus=(sharp + noise)[None],
         defocus_map=1.2 - 0.9 * defocus,
         confidence=np.ones_like(sharp),
@@ -46,7 +46,7 @@ def run(tmp_path: Path, truth: tuple[Path, Path]) -> Path:
             np.array([1.2, 0.3]),
         ),
     )
-    return write_run(record, tmp_path / "run")
+    return write_run(result, tmp_path / "run")
 
 
 def test_all_six_metrics_are_reported(run: Path, truth: tuple[Path, Path]) -> None:
@@ -100,7 +100,7 @@ def test_the_command_prints_a_table(
 
 
 def test_without_truth_there_is_nothing_to_do(run: Path) -> None:
-    with pytest.raises(EvaluationError, match="nothing to compare the run with; give a sharp"):
+    with pytest.raises(EvaluationError, match="No ground truth was given; specify a sharp"):
         evaluate_run(run)
 
 

@@ -60,7 +60,7 @@ def test_a_float_file_is_taken_as_it_is(tmp_path: Path) -> None:
 
 def test_a_coloured_map_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "map.png", np.array([[[1, 2, 3]]], np.uint8))
-    with pytest.raises(EvaluationError, match=r"map\.png is a colour picture; give a grey one"):
+    with pytest.raises(EvaluationError, match=r"map\.png is a colour image; use a greyscale"):
         load_defocus(path)
 
 
@@ -73,7 +73,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_a_broken_file_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "broken.png"
     path.write_bytes(content)
-    with pytest.raises(EvaluationError, match=r"broken\.png cannot be read; an 8-bit or 16-bit"):
+    with pytest.raises(EvaluationError, match=r"broken\.png cannot be read; expected an 8-bit"):
         load_defocus(path)
 
 

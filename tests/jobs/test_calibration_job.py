@@ -67,7 +67,7 @@ def test_folders_become_a_calibration(here, request_of, shoot):
 
 def test_what_is_missing_is_told(here, request_of, shoot):
     gone = shoot / "gone"
-    with pytest.raises(CalibrationError, match=r"gone does not exist any more; remove it"):
+    with pytest.raises(CalibrationError, match=r"gone no longer exists; remove it"):
         here(calibration_job.make, request_of(discs=[gone]))
     with pytest.raises(CalibrationError, match="discs"):
         here(calibration_job.make, request_of(discs=[]))

@@ -43,7 +43,7 @@ def test_a_cancelled_job():
     ("error", "text"),
     [
         (CalibrationError("No discs."), "No discs."),
-        (MemoryError(), "The fit ran out of memory; close other programs or take less."),
+        (MemoryError(), "The fit ran out of memory; close other programs or process less data."),
         (KeyError("x\ny"), "The fit failed unexpectedly: 'x\\ny'"),
         (ValueError(), "The fit failed unexpectedly: ValueError"),
     ],

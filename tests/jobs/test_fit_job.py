@@ -46,10 +46,10 @@ def expected(pair, settings):
 
 def test_the_result_is_that_of_a_fit_in_this_process(start, until, pair, settings, expected):
     messages = until(start(FUNCTION, FitRequest(*pair, settings)))
-    record = messages[-1].result
-    np.testing.assert_allclose(record.all_in_focus, expected.all_in_focus, atol=1e-6)
-    np.testing.assert_allclose(record.mpi_alpha, expected.mpi.alpha, atol=1e-6)
-    assert type(record.provenance["torch"]) is str
+    result = messages[-1].result
+    np.testing.assert_allclose(result.all_in_focus, expected.all_in_focus, atol=1e-6)
+    np.testing.assert_allclose(result.mpi_alpha, expected.mpi.alpha, atol=1e-6)
+    assert type(result.provenance["torch"]) is str
     fractions = [m.fraction for m in messages if isinstance(m, Progress)]
     assert fractions == sorted(fractions)
     assert fractions[-1] == 1
@@ -71,7 +71,7 @@ def test_a_region_of_the_frame_is_a_crop_of_the_field(pair):
     assert place_of(crop, capture, inner) == (20, 16, 40, 44)
     alone = capture.cropped(8, 16, 80, 100)
     assert place_of(None, alone, inner) == (0, 0, 80, 100)
-    with pytest.raises(FitError, match="synthetic shows less than 32 px of the calibrated field"):
+    with pytest.raises(FitError, match="synthetic contains less than 32 px of the calibrated"):
         crop_of((90, 0, 40, 60), capture, inner)
 
 
@@ -94,8 +94,8 @@ def test_a_killed_fit_goes_on_with_the_same_result(start, until, pair, settings,
     messages = until(start(FUNCTION, request))
     assert Note("Resuming the interrupted fit of synthetic.") in messages
     assert "cost volume" not in {m.stage for m in messages if isinstance(m, Progress)}
-    record = messages[-1].result
-    np.testing.assert_allclose(record.all_in_focus, expected.all_in_focus, atol=1e-6)
+    result = messages[-1].result
+    np.testing.assert_allclose(result.all_in_focus, expected.all_in_focus, atol=1e-6)
 
 
 @linux_only
@@ -109,7 +109,7 @@ def test_a_full_disk_costs_neither_the_fit_nor_its_result(start, until, pair, se
     notes = [m.text for m in messages if isinstance(m, Note)]
     assert all(m.is_problem for m in messages if isinstance(m, Note))
     assert "cannot be written" in notes[0]
-    assert notes[1].endswith("The result is in the window but not saved.")
+    assert notes[1].endswith("The result is shown but was not saved.")
     assert messages[-1].result.run_folder is None
     assert not (tmp_path / "run").exists()
 
@@ -124,7 +124,7 @@ def test_an_existing_folder_is_refused_before_the_fit(here, pair, settings, tmp_
 def test_a_place_where_nothing_can_be_saved_is_told_before_the_fit(pair, settings, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     request = FitRequest(*pair, settings, output=tmp_path / "file" / "run")
-    with pytest.raises(ResultError, match=r"cannot be made, because .*file is not a folder"):
+    with pytest.raises(ResultError, match=r"cannot be created because .*file is not a folder"):
         next(run(request))
 
 
@@ -137,8 +137,8 @@ def test_folders_that_cannot_be_made_are_told(pair, settings, tmp_path, monkeypa
     (tmp_path / "later").write_bytes(b"somebody has taken the name")
     outcome = finish(steps, messages.append)
     notes = [m.text for m in messages if isinstance(m, Note) and m.is_problem]
-    assert notes[0].endswith("The fit went on without.")
-    assert notes[1].endswith("The result is in the window but not saved.")
+    assert notes[0].endswith("The fit continued without checkpoints.")
+    assert notes[1].endswith("The result is shown but was not saved.")
     assert outcome.run_folder is None
 
 
@@ -194,14 +194,14 @@ def test_a_fit_without_memory_ends_with_the_remedy(start, until):
 
 def test_a_calibration_of_another_camera(here, pair, settings):
     other = synthetic_calibration(48, 64, 2, 3)
-    with pytest.raises(CalibrationError, match="does not fit the calibration of synthetic lens"):
+    with pytest.raises(CalibrationError, match="does not match the calibration of synthetic lens"):
         here(run, FitRequest(pair[0], other, settings))
 
 
 def test_low_resolution_keeps_the_meaning_of_defocus(here, pair, expected):
     request = FitRequest(*pair, FitSettings(preset="preview", threads=1), reduction=2)
-    record = here(run, request)[1]
-    assert record.all_in_focus.shape == (1, 48, 64)
+    result = here(run, request)[1]
+    assert result.all_in_focus.shape == (1, 48, 64)
     full = expected.defocus_map.reshape(48, 2, 64, 2).mean((1, 3))
-    assert abs(np.median(record.defocus_map) - np.median(full)) < 0.15
-    np.testing.assert_allclose(record.all_in_focus.mean(), expected.all_in_focus.mean(), rtol=0.03)
+    assert abs(np.median(result.defocus_map) - np.median(full)) < 0.15
+    np.testing.assert_allclose(result.all_in_focus.mean(), expected.all_in_focus.mean(), rtol=0.03)

@@ -116,7 +116,7 @@ def test_a_killed_child_is_noticed(start, until):
     os.kill(process.pid, signal.SIGKILL)
     last = until(process)[-1]
     assert isinstance(last, Failed)
-    assert last.text.startswith("The fit was ended from outside (SIGKILL), most often because")
+    assert last.text.startswith("The fit was terminated (SIGKILL), most likely because")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory by prlimit")

@@ -1,4 +1,4 @@
-"""A small run record."""
+"""A small result."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from napari_dpdeblur.optics.mpi import MultiplaneImage
 from napari_dpdeblur.results import Result
 
-MakeRecord = Callable[..., Result]
+MakeResult = Callable[..., Result]
 
 
-def _make_record(
+def _make_result(
     channels: int = 1, layers: int = 3, height: int = 20, width: int = 30, brightness: float = 0.5
 ) -> Result:
     random = np.random.default_rng(0)
@@ -43,5 +43,5 @@ def _make_record(
 
 
 @pytest.fixture
-def make_record() -> MakeRecord:
-    return _make_record
+def make_result() -> MakeResult:
+    return _make_result

@@ -80,22 +80,26 @@ def test_a_defocus_map_is_coloured_in_png(tmp_path):
     np.testing.assert_array_equal(pixels[0, 3], pixels[0, 2])
 
 
-def test_layers_are_pages(tmp_path, make_record):
-    record = make_record(channels=3, layers=5)
+def test_layers_are_pages(tmp_path, make_result):
+    result = make_result(channels=3, layers=5)
     path = export.write_layer_stack(
-        tmp_path / "mpi.tif", record.mpi_color, record.mpi_alpha, record.defocus_scales
+        tmp_path / "mpi.tif", result.mpi_color, result.mpi_alpha, result.defocus_scales
     )
     color, alpha, scales = read_mpi(path)
-    np.testing.assert_allclose(color, record.mpi_color, atol=1e-3)
-    np.testing.assert_allclose(alpha, record.mpi_alpha, atol=1e-3)
-    np.testing.assert_allclose(scales, record.defocus_scales)
+    np.testing.assert_allclose(color, result.mpi_color, atol=1e-3)
+    np.testing.assert_allclose(alpha, result.mpi_alpha, atol=1e-3)
+    np.testing.assert_allclose(scales, result.defocus_scales)
 
 
 @pytest.mark.parametrize(
     ("write", "name", "message"),
     [
-        (export.write_picture, "a.jpg", r"a.jpg cannot hold the all-in-focus image; .*\.png or"),
-        (export.write_defocus, "a", r"a cannot hold the defocus map; choose a name that ends in"),
+        (
+            export.write_picture,
+            "a.jpg",
+            r"a.jpg has the wrong suffix for the all-in-.*\.png or",
+        ),
+        (export.write_defocus, "a", r"a has the wrong suffix for the defocus map; use .png"),
     ],
 )
 def test_unknown_suffixes_are_named(tmp_path, write, name, message):
@@ -119,7 +123,7 @@ def test_a_full_disk_keeps_the_old_file(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(export, "write_image", fail)
-    with pytest.raises(ResultError, match=r"No space left on device\); free space there or choose"):
+    with pytest.raises(ResultError, match=r"No space left on device\); free disk space or choose"):
         export.write_defocus(path, np.zeros((4, 5), np.float32))
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 import yaml
@@ -102,7 +104,7 @@ def test_another_yaml_file_is_refused(tmp_path: Path, text: str) -> None:
 )
 def test_an_entry_that_no_fit_writes_is_refused(tmp_path: Path, text: str, where: str) -> None:
     (tmp_path / "run.yaml").write_text(HEADER + text + "\n")
-    with pytest.raises(ResultError, match=rf"because its entry {where} is wrong \("):
+    with pytest.raises(ResultError, match=rf"because its entry {where} is invalid \("):
         read_provenance(tmp_path / "run.yaml")
 
 
@@ -114,7 +116,7 @@ def test_entries_may_be_missing_empty_or_unknown(tmp_path: Path) -> None:
 
 def test_a_later_format_asks_for_an_update(tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text("format: napari-dpdeblur run\nformat_version: 2\n")
-    with pytest.raises(ResultError, match=r"format version 2 but this program reads version 1; up"):
+    with pytest.raises(ResultError, match=r"format version 2, but only version 1 is supported; up"):
         read_provenance(tmp_path / "run.yaml")
 
 
@@ -126,7 +128,7 @@ def test_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_folder_without_provenance_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(ResultError, match=r"is no run folder: it has no run\.yaml"):
+    with pytest.raises(ResultError, match=r"is not a run folder: it has no run\.yaml"):
         read_provenance(tmp_path / "run.yaml")
 
 
@@ -134,3 +136,24 @@ def test_versions_name_what_can_change_a_result() -> None:
     versions = software_versions()
     assert versions["numpy"] == np.__version__
     assert {"python", "torch", "napari-dpdeblur"} <= set(versions)
+
+
+@pytest.mark.parametrize(
+    ("installed", "expected"),
+    [
+        ({"opencv-python": "4.9"}, {"opencv-python": "4.9"}),
+        ({"opencv-contrib-python-headless": "4.8"}, {"opencv-contrib-python-headless": "4.8"}),
+        ({}, {"opencv": cv2.__version__}),
+    ],
+)
+def test_whichever_opencv_is_installed_is_recorded(
+    installed: dict[str, str], expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def version(name: str) -> str:
+        if name not in installed:
+            raise metadata.PackageNotFoundError(name)
+        return installed[name]
+
+    monkeypatch.setattr(metadata, "version", version)
+    versions = software_versions()
+    assert {n: v for n, v in versions.items() if n.startswith("opencv")} == expected

@@ -17,7 +17,7 @@ from napari_dpdeblur.results import Result, check_run_folder, read_run, write_ru
 from napari_dpdeblur.results.atomic_folder import atomic_folder
 from napari_dpdeblur.results.run_folder import RUN_FILES
 
-MakeRecord = Callable[..., Result]
+MakeResult = Callable[..., Result]
 
 
 def entries(folder: Path) -> list[str]:
@@ -42,27 +42,27 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_a_run_comes_back_as_it_was_written(
-    tmp_path: Path, make_record: MakeRecord, channels: int
+    tmp_path: Path, make_result: MakeResult, channels: int
 ) -> None:
-    record = make_record(channels)
-    folder = write_run(record, tmp_path / "new" / "run")
+    result = make_result(channels)
+    folder = write_run(result, tmp_path / "new" / "run")
     assert entries(folder) == sorted(RUN_FILES)
     back = read_run(folder)
-    np.testing.assert_array_equal(back.all_in_focus, record.all_in_focus)
-    np.testing.assert_array_equal(back.defocus_map, record.defocus_map)
-    np.testing.assert_array_equal(back.confidence, record.confidence)
-    np.testing.assert_allclose(back.mpi_color, record.mpi_color, rtol=6e-4, atol=1e-7)
-    np.testing.assert_allclose(back.mpi_alpha, record.mpi_alpha, rtol=6e-4, atol=1e-7)
+    np.testing.assert_array_equal(back.all_in_focus, result.all_in_focus)
+    np.testing.assert_array_equal(back.defocus_map, result.defocus_map)
+    np.testing.assert_array_equal(back.confidence, result.confidence)
+    np.testing.assert_allclose(back.mpi_color, result.mpi_color, rtol=6e-4, atol=1e-7)
+    np.testing.assert_allclose(back.mpi_alpha, result.mpi_alpha, rtol=6e-4, atol=1e-7)
     np.testing.assert_array_equal(back.mpi_alpha[0], 1.0)
-    np.testing.assert_array_equal(back.defocus_scales, record.defocus_scales)
-    assert back.provenance == record.provenance
+    np.testing.assert_array_equal(back.defocus_scales, result.defocus_scales)
+    assert back.provenance == result.provenance
 
 
 @pytest.mark.parametrize(("channels", "shape"), [(1, (20, 30)), (3, (20, 30, 3))])
 def test_the_image_is_a_plain_float_tiff(
-    tmp_path: Path, make_record: MakeRecord, channels: int, shape: tuple[int, ...]
+    tmp_path: Path, make_result: MakeResult, channels: int, shape: tuple[int, ...]
 ) -> None:
-    folder = write_run(make_record(channels), tmp_path / "run")
+    folder = write_run(make_result(channels), tmp_path / "run")
     image = tifffile.imread(folder / "all_in_focus.tif")
     assert image.dtype == np.float32
     assert image.shape == shape
@@ -70,39 +70,39 @@ def test_the_image_is_a_plain_float_tiff(
         assert "(raw - black) / white" in tiff.pages.first.description
 
 
-def test_the_preview_shows_three_panels(tmp_path: Path, make_record: MakeRecord) -> None:
-    folder = write_run(make_record(), tmp_path / "run")
+def test_the_preview_shows_three_panels(tmp_path: Path, make_result: MakeResult) -> None:
+    folder = write_run(make_result(), tmp_path / "run")
     picture = cv2.imread(str(folder / "preview.png"))
     assert picture is not None
     assert picture.shape[1] > 3 * 30
 
 
-def test_an_existing_run_is_not_overwritten(tmp_path: Path, make_record: MakeRecord) -> None:
-    folder = write_run(make_record(), tmp_path / "run")
-    with pytest.raises(ResultError, match=r"run already exists and is not overwritten; choose an"):
-        write_run(make_record(brightness=0.1), folder)
-    np.testing.assert_array_equal(read_run(folder).all_in_focus, make_record().all_in_focus)
+def test_an_existing_run_is_not_overwritten(tmp_path: Path, make_result: MakeResult) -> None:
+    folder = write_run(make_result(), tmp_path / "run")
+    with pytest.raises(ResultError, match=r"run already exists; choose another name or enable"):
+        write_run(make_result(brightness=0.1), folder)
+    np.testing.assert_array_equal(read_run(folder).all_in_focus, make_result().all_in_focus)
     assert entries(tmp_path) == ["run"]
 
 
-def test_an_existing_run_is_replaced_on_demand(tmp_path: Path, make_record: MakeRecord) -> None:
-    folder = write_run(make_record(), tmp_path / "run")
-    write_run(make_record(brightness=0.1), folder, overwrite=True)
+def test_an_existing_run_is_replaced_on_demand(tmp_path: Path, make_result: MakeResult) -> None:
+    folder = write_run(make_result(), tmp_path / "run")
+    write_run(make_result(brightness=0.1), folder, overwrite=True)
     assert read_run(folder).all_in_focus.max() < 0.11
     assert entries(tmp_path) == ["run"]
 
 
-def test_overwriting_never_removes_foreign_files(tmp_path: Path, make_record: MakeRecord) -> None:
-    folder = write_run(make_record(), tmp_path / "run")
+def test_overwriting_never_removes_foreign_files(tmp_path: Path, make_result: MakeResult) -> None:
+    folder = write_run(make_result(), tmp_path / "run")
     (folder / "notes.txt").write_text("mine")
-    with pytest.raises(ResultError, match=r"holds notes\.txt, which is not part of a run; move"):
-        write_run(make_record(), folder, overwrite=True)
+    with pytest.raises(ResultError, match=r"contains notes\.txt, which is not part of a run; move"):
+        write_run(make_result(), folder, overwrite=True)
     assert (folder / "notes.txt").read_text() == "mine"
 
 
-def test_an_empty_folder_may_be_filled(tmp_path: Path, make_record: MakeRecord) -> None:
+def test_an_empty_folder_may_be_filled(tmp_path: Path, make_result: MakeResult) -> None:
     (tmp_path / "run").mkdir()
-    write_run(make_record(), tmp_path / "run")
+    write_run(make_result(), tmp_path / "run")
     assert entries(tmp_path / "run") == sorted(RUN_FILES)
 
 
@@ -115,10 +115,10 @@ def test_folders_inside_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_relative_folder_is_taken_from_here(
-    tmp_path: Path, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, make_result: MakeResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write_run(make_record(), Path("run"))
+    write_run(make_result(), Path("run"))
     assert entries(tmp_path / "run") == sorted(RUN_FILES)
 
 
@@ -128,50 +128,50 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
         check_run_folder(tmp_path / "run", overwrite=True)
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, make_record: MakeRecord) -> None:
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, make_result: MakeResult) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ResultError) as caught:
-        write_run(make_record(), tmp_path / "file" / "deep" / "run")
+        write_run(make_result(), tmp_path / "file" / "deep" / "run")
     assert str(caught.value) == (
-        f"The output folder {tmp_path / 'file' / 'deep' / 'run'} cannot be made, because "
-        f"{tmp_path / 'file'} is not a folder; choose another place."
+        f"The output folder {tmp_path / 'file' / 'deep' / 'run'} cannot be created because "
+        f"{tmp_path / 'file'} is not a folder; choose another location."
     )
 
 
-def test_a_full_disk_leaves_nothing_behind(tiny_disk: Path, make_record: MakeRecord) -> None:
-    with pytest.raises(ResultError, match=r"run cannot be written \(.*\); free space there or ch"):
-        write_run(make_record(height=200, width=200), tiny_disk / "run")
+def test_a_full_disk_leaves_nothing_behind(tiny_disk: Path, make_result: MakeResult) -> None:
+    with pytest.raises(ResultError, match=r"run cannot be written \(.*\); free disk space or ch"):
+        write_run(make_result(height=200, width=200), tiny_disk / "run")
     assert entries(tiny_disk) == []
 
 
-def test_a_full_disk_keeps_the_run_that_was_there(tiny_disk: Path, make_record: MakeRecord) -> None:
-    folder = write_run(make_record(), tiny_disk / "run")
+def test_a_full_disk_keeps_the_run_that_was_there(tiny_disk: Path, make_result: MakeResult) -> None:
+    folder = write_run(make_result(), tiny_disk / "run")
     with pytest.raises(ResultError, match="cannot be written"):
-        write_run(make_record(height=200, width=200), folder, overwrite=True)
+        write_run(make_result(height=200, width=200), folder, overwrite=True)
     assert entries(tiny_disk) == ["run"]
-    np.testing.assert_array_equal(read_run(folder).all_in_focus, make_record().all_in_focus)
+    np.testing.assert_array_equal(read_run(folder).all_in_focus, make_result().all_in_focus)
 
 
 def test_an_entry_that_yaml_cannot_hold_leaves_nothing_behind(
-    tmp_path: Path, make_record: MakeRecord
+    tmp_path: Path, make_result: MakeResult
 ) -> None:
-    record = make_record()
-    record.provenance["settings"]["device"] = object()
-    with pytest.raises(ResultError, match=r"entry run\.settings\.device is a object, which run"):
-        write_run(record, tmp_path / "run")
+    result = make_result()
+    result.provenance["settings"]["device"] = object()
+    with pytest.raises(ResultError, match=r"entry run\.settings\.device has type object, which"):
+        write_run(result, tmp_path / "run")
     assert entries(tmp_path) == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file rights are those of POSIX")
-def test_others_may_read_the_folder(tmp_path: Path, make_record: MakeRecord) -> None:
+def test_others_may_read_the_folder(tmp_path: Path, make_result: MakeResult) -> None:
     (tmp_path / "plain").mkdir()
-    folder = write_run(make_record(), tmp_path / "run")
+    folder = write_run(make_result(), tmp_path / "run")
     assert folder.stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 @pytest.mark.parametrize("name", ["all_in_focus.tif", "defocus_map.tif", "mpi.tif"])
-def test_a_missing_file_is_named(tmp_path: Path, make_record: MakeRecord, name: str) -> None:
-    folder = write_run(make_record(), tmp_path / "run")
+def test_a_missing_file_is_named(tmp_path: Path, make_result: MakeResult, name: str) -> None:
+    folder = write_run(make_result(), tmp_path / "run")
     (folder / name).unlink()
     with pytest.raises(ResultError, match=f"{name} does not exist; choose a complete run folder"):
         read_run(folder)
@@ -182,9 +182,9 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
         read_run(tmp_path / "none")
 
 
-def test_files_of_different_runs_are_refused(tmp_path: Path, make_record: MakeRecord) -> None:
-    folder = write_run(make_record(), tmp_path / "run")
-    other = write_run(make_record(height=21), tmp_path / "other")
+def test_files_of_different_runs_are_refused(tmp_path: Path, make_result: MakeResult) -> None:
+    folder = write_run(make_result(), tmp_path / "run")
+    other = write_run(make_result(height=21), tmp_path / "other")
     (other / "defocus_map.tif").replace(folder / "defocus_map.tif")
-    with pytest.raises(ResultError, match=r"defocus_map has shape \(21, 30\) where \(20, 30\)"):
+    with pytest.raises(ResultError, match=r"defocus_map has shape \(21, 30\), expected \(20, 30\)"):
         read_run(folder)

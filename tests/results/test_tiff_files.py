@@ -14,26 +14,26 @@ from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results import Result, read_image, read_mpi
 from napari_dpdeblur.results.tiff_files import write_image, write_mpi
 
-MakeRecord = Callable[..., Result]
+MakeResult = Callable[..., Result]
 
 
-def write_record(path: Path, record: Result) -> Path:
-    write_mpi(path, record.mpi_color, record.mpi_alpha, record.defocus_scales)
+def write_result(path: Path, result: Result) -> Path:
+    write_mpi(path, result.mpi_color, result.mpi_alpha, result.defocus_scales)
     return path
 
 
-def test_any_reader_sees_rgba_layers_back_to_front(tmp_path: Path, make_record: MakeRecord) -> None:
-    record = make_record(channels=3)
-    path = write_record(tmp_path / "mpi.tif", record)
+def test_any_reader_sees_rgba_layers_back_to_front(tmp_path: Path, make_result: MakeResult) -> None:
+    result = make_result(channels=3)
+    path = write_result(tmp_path / "mpi.tif", result)
     layers = tifffile.imread(path)
     assert layers.shape == (3, 20, 30, 4)
     assert layers.dtype == np.float16
-    np.testing.assert_allclose(layers[2, ..., 1], record.mpi_color[2, 1], rtol=6e-4, atol=1e-7)
-    np.testing.assert_allclose(layers[1, ..., 3], record.mpi_alpha[1, 0], rtol=6e-4, atol=1e-7)
+    np.testing.assert_allclose(layers[2, ..., 1], result.mpi_color[2, 1], rtol=6e-4, atol=1e-7)
+    np.testing.assert_allclose(layers[1, ..., 3], result.mpi_alpha[1, 0], rtol=6e-4, atol=1e-7)
 
 
-def test_each_page_tells_its_defocus_scale(tmp_path: Path, make_record: MakeRecord) -> None:
-    path = write_record(tmp_path / "mpi.tif", make_record())
+def test_each_page_tells_its_defocus_scale(tmp_path: Path, make_result: MakeResult) -> None:
+    path = write_result(tmp_path / "mpi.tif", make_result())
     with tifffile.TiffFile(path) as tiff:
         described = [json.loads(page.aspage().description) for page in tiff.pages]
     assert [entry["defocus_scale"] for entry in described] == pytest.approx([1.4, 0.75, 0.1])
@@ -42,30 +42,30 @@ def test_each_page_tells_its_defocus_scale(tmp_path: Path, make_record: MakeReco
 
 @pytest.mark.parametrize("brightness", [1e6, 1e-4])
 def test_unusual_units_are_kept_in_single_precision(
-    tmp_path: Path, make_record: MakeRecord, brightness: float
+    tmp_path: Path, make_result: MakeResult, brightness: float
 ) -> None:
-    record = make_record(brightness=brightness)
-    color, alpha, _ = read_mpi(write_record(tmp_path / "mpi.tif", record))
-    np.testing.assert_array_equal(color, record.mpi_color)
-    np.testing.assert_array_equal(alpha, record.mpi_alpha)
+    result = make_result(brightness=brightness)
+    color, alpha, _ = read_mpi(write_result(tmp_path / "mpi.tif", result))
+    np.testing.assert_array_equal(color, result.mpi_color)
+    np.testing.assert_array_equal(alpha, result.mpi_alpha)
 
 
-def test_a_run_folder_can_be_given(tmp_path: Path, make_record: MakeRecord) -> None:
-    write_record(tmp_path / "mpi.tif", make_record())
+def test_a_run_folder_can_be_given(tmp_path: Path, make_result: MakeResult) -> None:
+    write_result(tmp_path / "mpi.tif", make_result())
     assert read_mpi(tmp_path)[0].shape == (3, 1, 20, 30)
 
 
 @pytest.mark.parametrize("kept", [0, 4, 100, 0.3, 0.9, 0.999])
-def test_a_truncated_file_is_refused(tmp_path: Path, make_record: MakeRecord, kept: float) -> None:
-    path = write_record(tmp_path / "mpi.tif", make_record())
+def test_a_truncated_file_is_refused(tmp_path: Path, make_result: MakeResult, kept: float) -> None:
+    path = write_result(tmp_path / "mpi.tif", make_result())
     content = path.read_bytes()
     path.write_bytes(content[: kept if isinstance(kept, int) else int(kept * len(content))])
     with pytest.raises(ResultError, match=r"mpi\.tif cannot be read because .*repeat the fit"):
         read_mpi(path)
 
 
-def test_no_damaged_byte_escapes_as_another_error(tmp_path: Path, make_record: MakeRecord) -> None:
-    path = write_record(tmp_path / "mpi.tif", make_record(height=4, width=4))
+def test_no_damaged_byte_escapes_as_another_error(tmp_path: Path, make_result: MakeResult) -> None:
+    path = write_result(tmp_path / "mpi.tif", make_result(height=4, width=4))
     content = path.read_bytes()
     refused = 0
     for position in range(0, len(content), 3):
@@ -87,29 +87,29 @@ def test_a_small_file_cannot_claim_a_large_picture(tmp_path: Path) -> None:
 def test_pages_without_scales_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "mpi.tif"
     tifffile.imwrite(path, np.zeros((3, 8, 8, 4), np.float32), photometric="rgb")
-    with pytest.raises(ResultError, match="because the defocus scales of its pages are missing"):
+    with pytest.raises(ResultError, match="because its pages have no defocus scales"):
         read_mpi(path)
 
 
-def test_a_scale_that_is_no_number_is_refused(tmp_path: Path, make_record: MakeRecord) -> None:
-    record = make_record()
-    record.defocus_scales[1] = np.nan
-    path = write_record(tmp_path / "mpi.tif", record)
-    with pytest.raises(ResultError, match="because a defocus scale is not a finite number"):
+def test_a_scale_that_is_no_number_is_refused(tmp_path: Path, make_result: MakeResult) -> None:
+    result = make_result()
+    result.defocus_scales[1] = np.nan
+    path = write_result(tmp_path / "mpi.tif", result)
+    with pytest.raises(ResultError, match="because a defocus scale is not finite"):
         read_mpi(path)
 
 
 def test_pages_that_are_not_rgba_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "mpi.tif"
     write_image(path, np.zeros((8, 8), np.float32), defocus_scale=1.0, channels=1)
-    with pytest.raises(ResultError, match="because its pages are not RGBA pictures"):
+    with pytest.raises(ResultError, match="because its pages are not RGBA images"):
         read_mpi(path)
 
 
 def test_integers_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "picture.tif"
     tifffile.imwrite(path, np.zeros((8, 8), np.uint16))
-    with pytest.raises(ResultError, match="not floating-point pictures of one size"):
+    with pytest.raises(ResultError, match="not floating-point images of equal size"):
         read_image(path)
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from napari_dpdeblur.calibration import load_calibration, save_calibration
 from napari_dpdeblur.capture import open_capture
-from napari_dpdeblur.capture.image_file import read_image
+from napari_dpdeblur.capture.image_file import read_pixels
 from napari_dpdeblur.capture.pgm import write_pgm_pair
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.errors import (
@@ -83,7 +83,7 @@ def test_a_run_folder_does_not_lead_elsewhere(tmp_path: Path) -> None:
     folder = small_run(tmp_path / "run")
     (folder / "mpi.tif").rename(tmp_path / "secret.tif")
     (folder / "mpi.tif").symlink_to(tmp_path / "secret.tif")
-    with pytest.raises(ResultError, match=r"mpi\.tif is not read because it is a link that leads"):
+    with pytest.raises(ResultError, match=r"mpi\.tif was not read because it is a link to"):
         read_run(folder)
 
 
@@ -92,7 +92,7 @@ def test_a_calibration_folder_does_not_lead_elsewhere(tmp_path: Path) -> None:
     folder.mkdir()
     np.save(tmp_path / "kernels.npy", np.ones((48, 5, 5), np.float32))
     (folder / "blur_kernels_left.npy").symlink_to(tmp_path / "kernels.npy")
-    with pytest.raises(CalibrationError, match=r"left\.npy is not read: it is a link that leads"):
+    with pytest.raises(CalibrationError, match=r"left\.npy was not read: it is a link to a file"):
         load_calibration(folder)
 
 
@@ -120,16 +120,16 @@ def png_of(width: int, height: int, data: bytes) -> bytes:
 def test_a_small_png_cannot_claim_a_large_picture(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(png_of(10_000, 15_000, b""))
-    with pytest.raises(CaptureError, match=r"claims 300 MB of pixels, which its \d+ bytes cannot"):
-        read_image(path)
-    assert peak_bytes(lambda: read_image(path)) < 2_000_000
+    with pytest.raises(CaptureError, match=r"declares 300 MB of pixels, more than its \d+ bytes"):
+        read_pixels(path)
+    assert peak_bytes(lambda: read_pixels(path)) < 2_000_000
 
 
 def test_a_jpeg_of_endless_passes_is_refused(tmp_path: Path) -> None:
     _, encoded = cv2.imencode(".jpg", np.zeros((64, 64), np.uint8))
     (tmp_path / "a.jpg").write_bytes(encoded.tobytes() + 100 * b"\xff\xda\x00\x08")
-    with pytest.raises(CaptureError, match="is damaged or truncated and cannot be decoded"):
-        read_image(tmp_path / "a.jpg")
+    with pytest.raises(CaptureError, match="is damaged or truncated"):
+        read_pixels(tmp_path / "a.jpg")
 
 
 @pytest.mark.parametrize("aspect", ["100000", "9" * 400, "0.001"])
@@ -138,7 +138,7 @@ def test_a_comment_cannot_multiply_rows(tmp_path: Path, aspect: str) -> None:
     for path in write_pgm_pair(tmp_path, "a", pixels, pixels):
         body = path.read_bytes().removeprefix(b"P5 ")
         path.write_bytes(b"P5 # pixel_aspect " + aspect.encode() + b"\n" + body)
-    with pytest.raises(CaptureError, match="times as high as wide cannot be"):
+    with pytest.raises(CaptureError, match="the pixel aspect must be between"):
         open_capture(tmp_path)
 
 
@@ -153,7 +153,7 @@ def test_a_calibration_cannot_announce_more_than_it_holds(tmp_path: Path) -> Non
         for _ in range(800):
             stream.write(bytes(1 << 20))
     assert path.stat().st_size < 5_000_000
-    with pytest.raises(CalibrationError, match="is not a calibration file, or it is truncated"):
+    with pytest.raises(CalibrationError, match="is not a calibration file or is truncated"):
         load_calibration(path)
     assert peak_bytes(lambda: load_calibration(path)) < 8_000_000
 
@@ -166,7 +166,7 @@ def test_overlapping_members_of_a_checkpoint_are_refused(tmp_path: Path) -> None
     with zipfile.ZipFile(path) as archive:
         archive.infolist().extend(archive.infolist() * 5)
         archive.filelist *= 5
-        with pytest.raises(ValueError, match="announces more than it can hold"):
+        with pytest.raises(ValueError, match="declares more data than it contains"):
             check_stored_members(archive, path.stat().st_size)
     with pytest.raises(FitError, match="is damaged; delete it"):
         read_checkpoint(path)
@@ -211,4 +211,4 @@ def test_a_chunk_longer_than_the_file_is_not_believed(tmp_path: Path) -> None:
     content[33:37] = (500_000_000).to_bytes(4, "big")
     (tmp_path / "a.png").write_bytes(content)
     with pytest.raises(CaptureError, match="is damaged or truncated"):
-        read_image(tmp_path / "a.png")
+        read_pixels(tmp_path / "a.png")

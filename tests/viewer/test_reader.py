@@ -220,7 +220,7 @@ def test_get_reader_never_raises(path):
 def test_a_damaged_file_of_ours_is_one_sentence(tmp_path):
     path = tmp_path / "lens.dpcal"
     path.write_text("nothing")
-    with pytest.raises(DpDeblurError, match="is not a calibration file, or it is truncated"):
+    with pytest.raises(DpDeblurError, match="is not a calibration file or is truncated"):
         get_reader(str(path))(str(path))
 
 

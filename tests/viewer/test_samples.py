@@ -71,7 +71,7 @@ def test_a_failed_download_is_one_sentence_and_leaves_no_notice(
     viewer.open_sample(PLUGIN, "pixel4_008")
     qtbot.waitUntil(lambda: len(viewer.layers) == 0, timeout=30_000)
     message = str(list(notification_manager.records)[before:][-1].message)
-    assert "cannot be fetched from" in message
+    assert "cannot be downloaded from" in message
     assert "set DPDEBLUR_PIXEL4_MIRROR to a folder" in message
 
 

@@ -154,7 +154,7 @@ def test_a_layer_is_written_as_what_it_is_whatever_was_chosen(saved_model, tmp_p
 
 
 def test_a_multiplane_image_is_no_png(saved_model, tmp_path):
-    with pytest.raises(ResultError, match=r"x\.png cannot hold the layers; choose .* \.tif or"):
+    with pytest.raises(ResultError, match=r"x\.png has the wrong suffix for the layers; use"):
         save(layer(saved_model, MPI), tmp_path / "x.png", "mpi")
     assert list(tmp_path.iterdir()) == []
 
@@ -199,7 +199,7 @@ def test_a_full_disk_is_a_notification_and_leaves_nothing(
     messages = _notified(lambda: viewer.window._qt_viewer._save_layers_dialog())
     assert len(messages) == 1
     assert "scene.dprun cannot be written (No space left on device)" in messages[0]
-    assert "free space there or choose another folder" in messages[0]
+    assert "free disk space or choose another folder" in messages[0]
     assert list(tmp_path.iterdir()) == []
     assert len(viewer.layers) == 4
 

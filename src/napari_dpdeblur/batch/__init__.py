@@ -1,4 +1,4 @@
-"""Many captures on many machines: a plan, a dask cluster, one run folder each, an index."""
+"""Fit many captures on a dask cluster: plan, workers, run folders, index."""
 
 from napari_dpdeblur.batch.index import Entry, Index, read_index
 from napari_dpdeblur.batch.plan import Plan, make_plan

@@ -1,4 +1,4 @@
-"""Where the work is done: processes on this computer, or a cluster that runs already."""
+"""Dask clusters: local worker processes, or an existing scheduler."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ CONNECT_S = 20
 
 
 def local_workers(asked: int | None, memory_bytes: int, settings: FitSettings, tasks: int) -> int:
-    """How many worker processes: as asked, else one for each core that has enough memory.
+    """Number of worker processes: as requested, else one per core as memory permits.
 
-    An accelerator takes one capture at a time, whatever is asked.
+    A GPU always gets one worker, because it fits one capture at a time.
     """
     if asked is not None and asked < 1:
-        raise SettingsError(f"{asked} workers cannot work; give at least one.")
+        raise SettingsError(f"The number of workers must be at least 1, not {asked}.")
     from napari_dpdeblur.fitting.device import resolve_device
 
     if resolve_device(settings.device).type != "cpu":
@@ -34,15 +34,15 @@ def local_workers(asked: int | None, memory_bytes: int, settings: FitSettings, t
 
 
 def threads_each(settings: FitSettings, workers: int) -> int:
-    """CPU threads of each worker on this computer."""
+    """CPU threads of each local worker."""
     return settings.threads or max(usable_threads() // workers, 1)
 
 
 @contextmanager
 def connected(scheduler: str, workers: int) -> Iterator[Any]:
-    """A dask client: of a cluster made for this batch, or of the one at an address."""
+    """A dask client of a new local cluster, or of the scheduler at an address."""
     distributed = _distributed()
-    # What dask says about workers that come and go is told by the status of the captures.
+    # Lost workers are reported through the status of the captures instead.
     level = logging.CRITICAL
     with _quiet(level):
         if scheduler != LOCAL:
@@ -56,7 +56,7 @@ def connected(scheduler: str, workers: int) -> Iterator[Any]:
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=None,
-                dashboard_address=":0",  # any free port: there may be another batch
+                dashboard_address=":0",  # any free port, as another batch may be running
                 silence_logs=level,
             ) as cluster,
             distributed.Client(cluster) as client,
@@ -65,7 +65,7 @@ def connected(scheduler: str, workers: int) -> Iterator[Any]:
 
 
 def has_workers(client: Any) -> bool:
-    """Whether anybody is there to work at this moment; a scheduler alone only waits."""
+    """Whether the scheduler has workers at this moment."""
     return bool(client.nthreads())
 
 
@@ -84,7 +84,7 @@ def _distributed() -> Any:
         return import_module("distributed")
     except ImportError as error:
         raise SettingsError(
-            "A batch needs the package distributed; install it with "
+            "A batch requires dask.distributed; install it with "
             "pip install 'napari-dpdeblur[distributed]'."
         ) from error
 

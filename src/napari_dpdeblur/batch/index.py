@@ -1,4 +1,4 @@
-"""`index.json`: every capture of a batch with its status, in the output folder."""
+"""Read and write `index.json`, the status of every capture of a batch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Status = Literal["waiting", "done", "failed"]
 
 
 class Entry(BaseModel):
-    """One capture; ``key`` is the SHA-256 of everything that decides its result."""
+    """One capture; ``key`` is the SHA-256 of everything that affects its result."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -35,7 +35,7 @@ class Entry(BaseModel):
     @classmethod
     def _beside_the_index(cls, folder: str) -> str:
         if folder in ("", ".", "..") or any(mark in folder for mark in "/\\\0"):
-            raise ValueError("a run folder lies beside the index")
+            raise ValueError("a run folder must be beside the index")
         return folder
 
     def after(self, status: Status, message: str = "", elapsed_s: float | None = None) -> Entry:
@@ -46,7 +46,7 @@ class Entry(BaseModel):
 
 
 class Index(BaseModel):
-    """All captures that were ever given for one output folder."""
+    """All captures ever fitted into one output folder."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,12 +55,12 @@ class Index(BaseModel):
     captures: tuple[Entry, ...] = ()
 
     def count(self, status: Status) -> int:
-        """How many captures have a status."""
+        """Number of captures with a status."""
         return sum(entry.status == status for entry in self.captures)
 
 
 def read_index(folder: Path) -> Index:
-    """The index in an output folder; an empty one where there is none."""
+    """Read the index of an output folder; an empty one if there is none."""
     path = Path(folder) / INDEX_FILE
     if not path.exists():
         return Index()
@@ -68,13 +68,12 @@ def read_index(folder: Path) -> Index:
         return Index.model_validate(parse_json(read_regular(path, MAX_BYTES)))
     except (OSError, ValueError, ValidationError) as error:
         raise ResultError(
-            f"The index {path} cannot be read; delete it, the finished runs beside it are found "
-            "without it."
+            f"The index {path} cannot be read; delete it (finished runs are found without it)."
         ) from error
 
 
 def write_index(folder: Path, index: Index) -> None:
-    """Replace the index, whole or not at all."""
+    """Write the index atomically."""
     path = Path(folder) / INDEX_FILE
     try:
         write_atomically(path, index.model_dump_json(indent=1).encode())

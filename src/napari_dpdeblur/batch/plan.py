@@ -1,4 +1,4 @@
-"""What is to be done: captures, their keys, their run folders, and what is finished already."""
+"""Plan a batch: captures, keys, run folders, and what is already finished."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHECKPOINTS = ".checkpoints"
 
 @dataclass(frozen=True)
 class Conditions:
-    """What all captures of a batch share."""
+    """Calibration, settings and levels common to all captures of a batch."""
 
     calibration: str
     calibration_hash: str
@@ -34,7 +34,7 @@ class Conditions:
     white: float | None = None
 
     def key(self, file_digests: Sequence[str]) -> str:
-        """SHA-256 of everything that decides a result: content, not names."""
+        """SHA-256 of everything that affects a result: content, not names."""
         settings = {n: v for n, v in self.settings.items() if n not in ("device", "threads")}
         levels = (self.black, self.white)
         parts = [list(file_digests), levels, self.calibration_hash, settings]
@@ -43,17 +43,17 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Plan:
-    """A batch: entries in the order of the index, old ones before new ones."""
+    """A batch: entries in the order of the index, earlier ones first."""
 
     output: Path
     conditions: Conditions
     entries: tuple[Entry, ...]
-    asked: tuple[str, ...]  # keys of the captures that were given now
+    asked: tuple[str, ...]  # keys of the captures of this batch
     memory_bytes: int  # of one fit
 
     @property
     def pending(self) -> list[Entry]:
-        """What has to be computed, each content once."""
+        """Captures to fit, without duplicates."""
         unfinished = [e for e in self.entries if e.key in self.asked and e.status == "waiting"]
         return list({entry.key: entry for entry in unfinished}.values())
 
@@ -66,7 +66,7 @@ def make_plan(
     black: float | None = None,
     white: float | None = None,
 ) -> Plan:
-    """Find the captures, name their folders and look up what is finished."""
+    """Find the captures, assign their folders and look up finished runs."""
     calibration = load_calibration(calibration_path)
     conditions = Conditions(
         str(Path(calibration_path).absolute()),
@@ -91,7 +91,7 @@ def make_plan(
 
 
 def _captures(given: Iterable[Path]) -> list[tuple[Path, ...]]:
-    """The files of every capture in the given folders; a file stands for its pair."""
+    """Files of every capture in the given folders; a file stands for its pair."""
     found: dict[tuple[Path, ...], None] = {}
     for path in given:
         path = Path(path).absolute()
@@ -101,8 +101,8 @@ def _captures(given: Iterable[Path]) -> list[tuple[Path, ...]]:
         wanted = [files for files in inside if path.is_dir() or path in files]
         if not wanted:
             raise CaptureError(
-                f"{path} holds no complete dual-pixel capture; give folders with both files of "
-                "each capture."
+                f"{path} contains no complete dual-pixel capture; specify folders with both files "
+                "of each capture."
             )
         found.update(dict.fromkeys(wanted))
     return list(found)
@@ -123,7 +123,7 @@ def _entry(files: tuple[Path, ...], conditions: Conditions) -> Entry:
 
 
 def _finished_folders(output: Path, known: Iterable[Entry]) -> dict[str, str]:
-    """Key to folder of every complete run; the index is trusted, the rest is looked up."""
+    """Key to folder of every complete run, from the index or from its `run.yaml`."""
     finished = {}
     listed = {e.folder: e.key for e in known if e.status == "done"}
     for folder in sorted(output.iterdir()) if output.is_dir() else []:
@@ -146,7 +146,7 @@ def _key_of(folder: Path) -> str | None:
 def _with_folder(
     entry: Entry, output: Path, finished: dict[str, str], named: Iterable[Entry]
 ) -> Entry:
-    """The entry with a folder of its own, or with that of the finished run of the same content."""
+    """The entry with a new folder, or with the folder of a finished run of equal content."""
     if entry.status == "failed":
         return entry
     if entry.key in finished:
@@ -157,23 +157,23 @@ def _with_folder(
         if taken.get(folder, entry.key) == entry.key and not (output / folder).exists():
             return entry.model_copy(update={"folder": folder})
     raise ResultError(
-        f"The folder {output / entry.name}-{entry.key[:8]} is in the way of a new run; move it "
-        "elsewhere."
+        f"The folder {output / entry.name}-{entry.key[:8]} exists, but is not a run of this "
+        "batch; move it."
     )
 
 
 def _channels(waiting: Iterable[Entry], conditions: Conditions) -> int:
-    """Of the first capture that can be read: the captures of a batch come from one camera."""
+    """Channels of the first readable capture; all captures of a batch have the same camera."""
     for entry in waiting:
         try:
             capture = open_capture(*entry.files, black=conditions.black, white=conditions.white)
         except DpDeblurError:
-            continue  # its worker will say why
+            continue  # its worker will report why
         return capture.shape[1]
     return 1
 
 
 def _memory(calibration: Calibration, settings: FitSettings, channels: int) -> int:
     area = calibration.field
-    # Interpolated rows would need less; that is known when each capture is opened, on the worker.
+    # Interpolated rows need less, but that is only known when the worker opens the capture.
     return estimate_memory(area.height, area.width, channels, settings.layers, settings.preset)

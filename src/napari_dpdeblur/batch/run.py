@@ -23,10 +23,10 @@ def run_plan(
     threads: int | None = None,
     on_report: Callable[[Report], None] = lambda report: None,
 ) -> Index:
-    """Compute what is pending on the workers of a dask client; returns the final index.
+    """Fit the pending captures on the workers of a dask client; returns the final index.
 
-    ``on_report`` hears of every capture. Interrupted at any moment, the index and all finished
-    runs are complete; the next run of the same plan goes on.
+    ``on_report`` is called for every capture. After an interruption, the index and all finished
+    runs are complete, and the same plan can be resumed.
     """
     entries = dict(enumerate(plan.entries))
     _begin(plan, entries)
@@ -50,19 +50,19 @@ def _begin(plan: Plan, entries: dict[int, Entry]) -> None:
         plan.output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ResultError(
-            f"The output folder {plan.output} cannot be made: {error.strerror or error}."
+            f"The output folder {plan.output} cannot be created: {error.strerror or error}."
         ) from error
     write_index(plan.output, _index(entries))
 
 
 def _reports(plan: Plan, client: Any, threads: int | None) -> Any:
-    """Submit every pending capture once; yield reports as they come.
+    """Submit every pending capture; yields reports as they arrive.
 
-    Dask itself runs the captures of a lost worker again, three times at most.
+    Dask itself retries the captures of a lost worker, at most three times.
     """
     distributed: Any = import_module("distributed")
     tasks = [_task(plan, entry, threads) for entry in plan.pending]
-    # Never trust an earlier answer of the scheduler: the files are the truth.
+    # Never reuse an earlier result of the scheduler: the files decide.
     futures = client.map(fit_one, tasks, pure=False, retries=0)
     keys = {future.key: task.key for future, task in zip(futures, tasks, strict=True)}
     names = {task.key: task.name for task in tasks}
@@ -76,26 +76,26 @@ def _reports(plan: Plan, client: Any, threads: int | None) -> Any:
 
 
 def _reason(future: Any, name: str) -> str:
-    """Why dask has no report of a capture; what goes wrong within a fit is a report."""
+    """Why dask has no report for a capture; errors within a fit are reports."""
     distributed: Any = import_module("distributed")
     if future.status != "error":  # cancelled, or lost together with the scheduler
         return (
-            f"The fit of {name} was {future.status} by the dask scheduler; start the batch again, "
-            "it goes on where it ended."
+            f"The fit of {name} was {future.status} by the dask scheduler; start the batch again "
+            "to resume it."
         )
     error = future.exception()
     if isinstance(error, distributed.scheduler.KilledWorker):
         return (
-            f"The workers that fitted {name} died again and again, perhaps for want of memory; use "
-            "fewer workers, a crop or fewer layers."
+            f"The workers that fitted {name} died repeatedly, perhaps because they ran out of "
+            "memory; use fewer workers, a crop or fewer layers."
         )
     if isinstance(error, ImportError):
         return (
-            f"{name} was not fitted, for a worker lacks a package ({error}); install "
-            "napari-dpdeblur and what it needs where the workers run."
+            f"{name} was not fitted because a package is missing on a worker ({error}); install "
+            "napari-dpdeblur and its dependencies there."
         )
-    words = " ".join(str(error).split())  # dask writes paragraphs
-    return f"{name} was not fitted, for dask failed: {type(error).__name__}: {words}"
+    words = " ".join(str(error).split())  # dask messages have several lines
+    return f"{name} was not fitted because dask failed: {type(error).__name__}: {words}"
 
 
 def _task(plan: Plan, entry: Entry, threads: int | None) -> Task:
@@ -117,6 +117,6 @@ def _index(entries: dict[int, Entry]) -> Index:
 
 
 def _tidy(plan: Plan) -> None:
-    """Remove the folder of the checkpoints when nothing is left in it."""
+    """Remove the folder of checkpoints if it is empty."""
     with suppress(OSError):
         (plan.output / CHECKPOINTS).rmdir()

@@ -1,4 +1,4 @@
-"""What a worker does: one capture from its files to its run folder."""
+"""The task of a worker: fit one capture and write its run folder."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from napari_dpdeblur.results.provenance import read_provenance
 if TYPE_CHECKING:
     from napari_dpdeblur.fitting import Checkpoint
 
-# A fit fills a device, and torch uses the threads of a processor by itself.
+# One fit uses the whole device, or all threads that torch may use.
 _ONE_CAPTURE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Task:
-    """One capture, as it travels to a worker."""
+    """One capture, as sent to a worker."""
 
     key: str
     name: str
@@ -38,7 +38,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Report:
-    """How it went, as it travels back."""
+    """Outcome of a fit, as sent back."""
 
     key: str
     failure: str | None
@@ -46,7 +46,7 @@ class Report:
 
 
 def fit_one(task: Task) -> Report:
-    """Fit a capture; whatever goes wrong with it is a report, so that the others go on."""
+    """Fit a capture; an error becomes a report, so the batch continues."""
     failure = None
     with _ONE_CAPTURE_AT_A_TIME:
         start = time.monotonic()
@@ -54,7 +54,7 @@ def fit_one(task: Task) -> Report:
             _fit(task)
         except DpDeblurError as error:
             failure = str(error)
-        except Exception as error:  # a night of work must not end with one strange capture
+        except Exception as error:  # one bad capture must not stop a batch
             failure = f"{task.name} failed unexpectedly: {type(error).__name__}: {error}"
     return Report(task.key, failure, round(time.monotonic() - start, 3))
 
@@ -76,7 +76,7 @@ def _fit(task: Task) -> None:
     try:
         write_run(result, folder)
     except DpDeblurError:
-        # another worker, taken for dead, may have come before us
+        # another worker, presumed dead, may have finished first
         if not _is_finished(folder, task.key):
             raise
     checkpoint.remove()
@@ -88,7 +88,7 @@ def _result(
     settings: FitSettings,
     checkpoint: Checkpoint,
 ) -> Result:
-    """Go on from an earlier attempt; if that fails, begin again once."""
+    """Resume an earlier attempt; if that fails, start again once."""
     from napari_dpdeblur.fitting import fit
 
     began = checkpoint.path.exists()
@@ -113,7 +113,7 @@ def _capture(task: Task) -> DualPixelCapture:
     capture = open_capture(*task.files, black=conditions.black, white=conditions.white)
     if conditions.key(capture.source.sha256) != task.key:
         raise CaptureError(
-            f"The files of {task.name} have changed since the batch began; start it again."
+            f"The files of {task.name} have changed since the batch started; start it again."
         )
     return capture
 
@@ -124,7 +124,7 @@ def _calibration(conditions: Conditions) -> Calibration:
     calibration = _loaded(path, modified)
     if calibration.content_hash() != conditions.calibration_hash:
         raise CalibrationError(
-            f"The calibration {path} is not the one that the batch began with; start it again."
+            f"The calibration {path} has changed since the batch started; start it again."
         )
     return calibration
 

@@ -1,4 +1,4 @@
-"""Calibrations: the blur kernels and vignetting of one camera, and how to get them."""
+"""Calibrations: blur kernels and vignetting of one camera, and how to measure them."""
 
 from napari_dpdeblur.calibration.record import (
     Calibration,

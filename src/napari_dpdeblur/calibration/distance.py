@@ -1,6 +1,6 @@
-"""Defocus scale and distance: d = A + B / Z, with the constants A and B of the lens.
+"""Convert defocus scales to distances: d = A + B / Z with the lens constants A and B.
 
-Z is the distance from the camera in metres; for everything behind the focus B is negative.
+Z is the distance from the camera in metres; B is negative for everything behind the focus plane.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ MIN_RATIO = 1.02  # between the largest and the smallest distance
 
 
 def relative_scale(calibration: Calibration, base: Calibration) -> float:
-    """Defocus scale of the target of ``calibration`` in units of the kernels of ``base``.
+    """Defocus scale of one calibration in multiples of the kernels of ``base``.
 
-    Kernels are resized versions of each other, so their disparities have one ratio in all tiles.
+    Kernels are scaled copies of each other, so all tiles have the same ratio of disparities.
     """
     if (calibration.rows, calibration.cols) != (base.rows, base.cols):
         raise CalibrationError(
             f"The calibrations have {calibration.rows} x {calibration.cols} and {base.rows} x "
-            f"{base.cols} tiles; solve both with the same grid."
+            f"{base.cols} tiles; use the same grid for both."
         )
     here, there = disparity_px(calibration.kernels), disparity_px(base.kernels)
     power = float((there**2).sum())
     if power == 0:
         raise CalibrationError(
-            "The calibration has no disparity between left and right, so that it does not tell a "
-            "defocus scale; calibrate with the screen out of focus."
+            "The calibration has no disparity between left and right, so it has no defocus scale; "
+            "calibrate with the screen out of focus."
         )
     return float((here * there).sum() / power)
 
@@ -40,14 +40,14 @@ def relative_scale(calibration: Calibration, base: Calibration) -> float:
 def fit_lens_constants(
     distances_m: Sequence[float], scales: Sequence[float]
 ) -> tuple[float, float]:
-    """A and B from defocus scales at two or more known distances, by least squares."""
+    """Fit A and B to defocus scales at two or more known distances by least squares."""
     distance = np.asarray(distances_m, float)
     if len(distance) != len(scales) or not (distance > 0).all():
-        raise CalibrationError("Every defocus scale needs its distance, larger than 0 m.")
+        raise CalibrationError("Each defocus scale needs a distance greater than 0 m.")
     if len(distance) < 2 or distance.max() / distance.min() < MIN_RATIO:
         raise CalibrationError(
-            "Two or more different distances are needed for the lens constants; capture the "
-            "target at another distance with the same focus."
+            "The lens constants need at least two different distances; capture the target at "
+            "another distance with the same focus."
         )
     design = np.column_stack([np.ones_like(distance), 1 / distance])
     (a, b), *_ = np.linalg.lstsq(design, np.asarray(scales, float), rcond=None)
@@ -55,14 +55,15 @@ def fit_lens_constants(
 
 
 def checked_constants(a: float, b: float) -> tuple[float, float]:
-    """A and B, if they can be those of a lens."""
+    """Return A and B if they are valid lens constants."""
     if not np.isfinite([a, b]).all():
         raise CalibrationError(
             f"The lens constants A = {a:g} and B = {b:g} must be finite numbers."
         )
     if b == 0:
         raise CalibrationError(
-            "With B = 0 the defocus would not change with the distance; keep the focus locked."
+            "The lens constant B must not be 0 (defocus would not depend on distance); keep the "
+            "focus locked while capturing."
         )
     return a, b
 
@@ -70,14 +71,14 @@ def checked_constants(a: float, b: float) -> tuple[float, float]:
 def with_lens_constants(
     base: Calibration, others: Sequence[tuple[float, Calibration]]
 ) -> Calibration:
-    """``base`` with A and B from calibrations at known distances in metres."""
+    """``base`` with lens constants fitted to calibrations at known distances in metres."""
     scales = [relative_scale(calibration, base) for _, calibration in others]
     constants = fit_lens_constants([distance for distance, _ in others], scales)
     return replace(base, lens_constants=constants)
 
 
 def distance_m(defocus_scale: np.ndarray | float, constants: tuple[float, float]) -> np.ndarray:
-    """Distance Z = B / (d - A) of defocus scales, any shape; infinite where the lens never gets."""
+    """Distance Z = B / (d - A) of defocus scales (any shape); infinite where Z is not positive."""
     a, b = constants
     with np.errstate(divide="ignore"):
         z = b / (np.asarray(defocus_scale, float) - a)

@@ -1,4 +1,4 @@
-"""CalibrationEvent: what a calibration reports while it runs."""
+"""Progress events of a calibration."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class CalibrationEvent(StageProgress):
     """One step of a calibration.
 
     ``stage`` is one of :data:`STAGES`, ``detail`` says what was done. The last event of the stage
-    "discs" shows what was found: ``thumbnail`` (h, w) float32, the discs between black screen 0
-    and white screen 1, and ``discs`` (N, 4) float32, x, y and deviation in pixels of the thumbnail.
+    "discs" carries what was detected: ``thumbnail`` (h, w) float32, from 0 (black screen) to 1
+    (white screen), and ``discs`` (N, 4) float32: x, y and deviation in pixels of the thumbnail.
     """
 
     detail: str = ""
@@ -30,7 +30,7 @@ class CalibrationEvent(StageProgress):
 
 
 class CalibrationClock:
-    """Turns steps of stages into events; cancels where that was asked for."""
+    """Turns steps into events, and raises if the calibration was cancelled."""
 
     def __init__(self) -> None:
         self._clock = StageClock(SHARES)
@@ -38,7 +38,7 @@ class CalibrationClock:
     def event(
         self, stage: str, step: int, total: int, detail: str, **content: Any
     ) -> CalibrationEvent:
-        """The event of a step, counted from 1."""
+        """The event after a step, counted from 1."""
         check_cancelled()
         progress = self._clock.progress(stage, step, total)
         return CalibrationEvent(**vars(progress), detail=detail, **content)

@@ -1,6 +1,6 @@
-"""The `.dpcal` file: a zip with `header.json` and one `.npy` per array.
+"""The `.dpcal` file format: a zip archive of `header.json` and one `.npy` file per array.
 
-NumPy reads it as an `.npz`. Nothing in it is pickled, and the same content gives the same bytes.
+NumPy can read it as an `.npz`. Nothing is pickled, and equal content gives equal bytes.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.files import atomic_file, open_regular
 from napari_dpdeblur.files.archive import DAMAGED, check_members, read_array, write_compressed
 from napari_dpdeblur.files.plain import parse_json
+from napari_dpdeblur.files.schema import first_problem
 
 FORMAT: Final = "napari-dpdeblur calibration"
 VERSION: Final = 1
 SUFFIX = ".dpcal"
 HEADER_NAME = "header.json"
 MAX_HEADER_BYTES = 1024**2
-DIAGNOSTIC = "diagnostic_"  # optional arrays, which older readers pass over
+DIAGNOSTIC = "diagnostic_"  # optional arrays, ignored by older readers
 ARRAY_NAMES = ("kernels", "vignetting")
 _DIAGNOSTIC_NAME = re.compile(rf"{DIAGNOSTIC}\w+")
 
 
 class Header(BaseModel):
-    """Everything in a calibration that is not an array."""
+    """All entries of a calibration except its arrays."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -51,7 +52,7 @@ class Header(BaseModel):
 
 
 def read_dpcal(path: Path) -> tuple[Header, dict[str, np.ndarray]]:
-    """Header and arrays of a `.dpcal` file."""
+    """Read header and arrays of a `.dpcal` file."""
     try:
         with open_regular(path) as (file, _), zipfile.ZipFile(file) as archive:
             check_members(archive)
@@ -62,14 +63,14 @@ def read_dpcal(path: Path) -> tuple[Header, dict[str, np.ndarray]]:
             }
     except DAMAGED as error:
         raise CalibrationError(
-            f"{path} is not a calibration file, or it is truncated; copy it again."
+            f"{path} is not a calibration file or is truncated; copy it again."
         ) from error
     except OSError as error:
         raise CalibrationError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def _array_names(archive: zipfile.ZipFile) -> list[str]:
-    """Arrays that this version knows, and diagnostics with harmless names."""
+    """Known arrays, and diagnostic arrays with safe names."""
     names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
     return [name for name in names if name in ARRAY_NAMES or _DIAGNOSTIC_NAME.fullmatch(name)]
 
@@ -78,7 +79,7 @@ def _read_header(archive: zipfile.ZipFile, path: Path) -> Header:
     if HEADER_NAME not in archive.namelist():
         raise CalibrationError(f"{path} is not a calibration file: it has no {HEADER_NAME}.")
     if archive.getinfo(HEADER_NAME).file_size > MAX_HEADER_BYTES:
-        raise CalibrationError(f"{path} has a {HEADER_NAME} of over 1 MiB; the file is damaged.")
+        raise CalibrationError(f"{path} is damaged: its {HEADER_NAME} is larger than 1 MiB.")
     try:
         content = parse_json(archive.read(HEADER_NAME))
     except ValueError as error:
@@ -87,27 +88,26 @@ def _read_header(archive: zipfile.ZipFile, path: Path) -> Header:
     try:
         return Header.model_validate(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where, problem = first_problem(error)
         raise CalibrationError(
-            f"{path} has a wrong entry {where!r} in its {HEADER_NAME}: {first['msg']}."
+            f"{path} has an invalid entry {where!r} in its {HEADER_NAME}: {problem}."
         ) from error
 
 
 def _check_version(content: Any, path: Path) -> None:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise CalibrationError(f"{path} is not a calibration file of napari-dpdeblur.")
+        raise CalibrationError(f"{path} is not a napari-dpdeblur calibration file.")
     if content.get("version") != VERSION:
         raise CalibrationError(
-            f"{path} is a calibration file of version {content.get('version')}, but this program "
-            f"reads version {VERSION}; update napari-dpdeblur."
+            f"{path} has format version {content.get('version')}, but only version {VERSION} is "
+            "supported; update napari-dpdeblur."
         )
 
 
 def write_dpcal(path: Path, header: Header, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write a `.dpcal` file so that a crash leaves either the old file or the new one."""
+    """Write a `.dpcal` file atomically."""
     stored = {name: np.ascontiguousarray(array, "<f4") for name, array in arrays.items()}
-    # without an excess, versions that did not know of one read the file, too
+    # left out if zero, so that older versions can read the file
     left_out = None if any(header.excess_variance_px2) else {"excess_variance_px2"}
     content = header.model_dump_json(indent=2, exclude=left_out).encode()
     try:

@@ -1,7 +1,7 @@
-"""Check what a calibration holds besides numbers to compute with: its verdict and its pictures.
+"""Check the verdict and the diagnostic arrays of a calibration file.
 
-They change no result, but what draws them trusts their form. Entries and arrays that this program
-does not know are passed over.
+They change no result, but the code that draws them relies on their form. Unknown entries and arrays
+are ignored.
 """
 
 from __future__ import annotations
@@ -10,21 +10,18 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from napari_dpdeblur.errors import CalibrationError
+from napari_dpdeblur.files.schema import KnownEntries, first_problem
 
 MAX_SIDE_PX = 4096
 MAX_ASPECT = 20
 MAX_DISCS = 100_000
-MAX_FRAMES_AWAY = 10  # of a disc from the frame
+MAX_FRAMES_AWAY = 10  # distance of a disc from the frame
 
 
-class _Entries(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
-
-
-class _Check(_Entries):
+class _Check(KnownEntries):
     name: str
     value: float
     grade: str
@@ -32,32 +29,31 @@ class _Check(_Entries):
     remedy: str
 
 
-class _Verdict(_Entries):
+class _Verdict(KnownEntries):
     grade: str = ""
-    checks: list[_Check] = []
-    filled_tiles: list[Annotated[int, Field(ge=0)]] = []
-    notes: list[str] = []
+    checks: list[_Check] = Field(default_factory=list)
+    filled_tiles: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
 
 
 def check_verdict(verdict: dict[str, Any] | None, tiles: int) -> None:
-    """CalibrationError unless the entries that are shown are what a run writes."""
+    """Raise CalibrationError if an entry that is displayed is invalid."""
     try:
         known = _Verdict.model_validate(verdict or {})
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where, problem = first_problem(error)
         raise CalibrationError(
-            f"The verdict of the calibration has a wrong entry {where!r}: {first['msg']}."
+            f"The verdict of the calibration has an invalid entry {where!r}: {problem}."
         ) from error
     if max(known.filled_tiles, default=0) >= tiles:
         raise CalibrationError(
-            f"The verdict of the calibration names tile {max(known.filled_tiles)}, but there are "
-            f"only {tiles}; the file is damaged."
+            f"The verdict of the calibration lists tile {max(known.filled_tiles)}, but there are "
+            f"only {tiles} tiles; the file is damaged."
         )
 
 
 def check_diagnostics(arrays: Mapping[str, np.ndarray], frame_shape: tuple[int, int]) -> None:
-    """CalibrationError unless thumbnail, residual and discs can be drawn."""
+    """Raise CalibrationError if thumbnail, residual or discs cannot be drawn."""
     reach_px = MAX_FRAMES_AWAY * max(frame_shape)
     can_be_drawn: dict[str, Callable[[np.ndarray], bool]] = {
         "thumbnail": lambda array: array.ndim == 2 and _is_picture(array),
@@ -67,8 +63,8 @@ def check_diagnostics(arrays: Mapping[str, np.ndarray], frame_shape: tuple[int, 
     for name, is_usable in can_be_drawn.items():
         if name in arrays and not is_usable(np.asarray(arrays[name])):
             raise CalibrationError(
-                f"The array {name!r} of the calibration, of shape {np.shape(arrays[name])}, is not "
-                "what a run writes; the file is damaged."
+                f"The diagnostic array {name!r} of the calibration is invalid (shape "
+                f"{np.shape(arrays[name])}); the file is damaged."
             )
 
 
@@ -79,6 +75,6 @@ def _is_picture(array: np.ndarray) -> bool:
 
 
 def _are_discs(array: np.ndarray, reach_px: float) -> bool:
-    """Whether these are rows of x, y and two deviations, NaN excluded."""
+    """Whether the rows are x, y and two deviations, without NaN."""
     has_shape = array.ndim == 2 and array.shape[1] == 4 and len(array) <= MAX_DISCS
     return has_shape and bool((np.abs(array) <= reach_px).all())

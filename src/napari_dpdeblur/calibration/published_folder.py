@@ -1,6 +1,6 @@
-"""The folder in which Xin et al. (ICCV 2021) published their Pixel 4 calibration.
+"""Read the Pixel 4 calibration folder published by Xin et al. (ICCV 2021).
 
-It holds numbers only; the geometry below is what the authors describe with them.
+It contains arrays only; the geometry below is the one that the authors describe.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from napari_dpdeblur.capture.image_file import read_image
+from napari_dpdeblur.capture.image_file import read_pixels
 from napari_dpdeblur.capture.pixel import PUBLISHED_BLACK, PUBLISHED_WHITE
 from napari_dpdeblur.errors import CalibrationError, CaptureError
 from napari_dpdeblur.files import check_inside, digest, open_regular
@@ -35,7 +35,7 @@ class PublishedFolder:
 def read_published_folder(folder: Path) -> PublishedFolder:
     """Read `blur_kernels_{left,right}.npy` and `white_sheet_{left,right}.png`.
 
-    ``folder`` is the one that holds them, or the one above it that holds the scenes as well.
+    ``folder`` contains these files, or is the parent folder with the scenes.
     """
     if (folder / "calibration").is_dir():
         folder = folder / "calibration"
@@ -44,8 +44,8 @@ def read_published_folder(folder: Path) -> PublishedFolder:
     kernels = [_read_kernels(path) for path in kernel_paths]
     if kernels[0].shape != kernels[1].shape:
         raise CalibrationError(
-            f"{kernel_paths[0]} and {kernel_paths[1]} differ in shape, {kernels[0].shape} and "
-            f"{kernels[1].shape}; both must come from one calibration."
+            f"{kernel_paths[0]} and {kernel_paths[1]} have different shapes, {kernels[0].shape} "
+            f"and {kernels[1].shape}; both must come from the same calibration."
         )
     sums = {path.name: _digest(path) for path in kernel_paths + white_paths}
     white = np.stack([_read_white(path) for path in white_paths])
@@ -55,14 +55,14 @@ def read_published_folder(folder: Path) -> PublishedFolder:
 def _existing(path: Path) -> Path:
     if not path.is_file():
         raise CalibrationError(
-            f"{path.parent} is not a calibration folder: {path.name} is missing; a folder needs "
+            f"{path.parent} is not a calibration folder: {path.name} is missing; expected "
             "blur_kernels_left.npy, blur_kernels_right.npy, white_sheet_left.png and "
             "white_sheet_right.png."
         )
     try:
         check_inside(path, path.parent)
     except OSError as error:
-        raise CalibrationError(f"{path} is not read: {error.strerror}.") from error
+        raise CalibrationError(f"{path} was not read: {error.strerror}.") from error
     return path
 
 
@@ -81,22 +81,20 @@ def _read_kernels(path: Path) -> np.ndarray:
     except OSError as error:
         raise CalibrationError(f"{path} cannot be read: {error.strerror or error}.") from error
     if kernels.ndim != 3:
-        raise CalibrationError(
-            f"{path} has the shape {kernels.shape}, but (tiles, K, K) is expected."
-        )
+        raise CalibrationError(f"{path} has shape {kernels.shape}; expected (tiles, K, K).")
     return kernels
 
 
 def _read_white(path: Path) -> np.ndarray:
     """(H, W) float32, black subtracted, in units of white."""
     try:
-        pixels = read_image(path)
+        pixels = read_pixels(path)
     except CaptureError as error:
         raise CalibrationError(str(error)) from error
     if pixels.dtype != np.uint16 or pixels.shape != (1, *PUBLISHED_FRAME):
         rows, cols = PUBLISHED_FRAME
         raise CalibrationError(
-            f"{path} has {pixels.shape[1]} x {pixels.shape[2]} px with {pixels.shape[0]} channels "
-            f"of {pixels.dtype}, but the published layout has {rows} x {cols} px, 16-bit grey."
+            f"{path} has {pixels.shape[1]} x {pixels.shape[2]} px and {pixels.shape[0]} channels "
+            f"of {pixels.dtype}; expected {rows} x {cols} px, 16-bit greyscale."
         )
     return np.asarray((pixels[0] - PUBLISHED_BLACK) / PUBLISHED_WHITE, np.float32)

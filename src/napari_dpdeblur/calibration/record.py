@@ -1,4 +1,4 @@
-"""Calibration: the frozen record of one camera's blur kernels and vignetting."""
+"""The calibration of one camera: blur kernels and vignetting, immutable."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ VIGNETTING_BOX_PX = 101
 ASPECT_TOLERANCE = 1e-3
 MAX_FRAME_PX = 100_000
 MAX_EXCESS_PX2 = 100.0
-# How much wider (y, x) than the blur of the lens the published kernels are. Beside strong edges
-# ripples are faintest with this; benchmarks/excess.py measures about half of it, see docs.
+# How much wider (y, x) the published kernels are than the blur of the lens. Ringing at strong
+# edges is weakest with this value; benchmarks/excess.py measures about half of it, see docs.
 PUBLISHED_EXCESS_PX2 = (4.0, 1.5)
 
 
@@ -48,14 +48,14 @@ class Field:
 
     @property
     def window(self) -> tuple[slice, slice]:
-        """Rows and columns, to index an array of the frame's size."""
+        """Rows and columns, as an index into an array of the frame."""
         return (
             slice(self.top, self.top + self.height),
             slice(self.left, self.left + self.width),
         )
 
     def holds(self, top: int, left: int, height: int, width: int) -> bool:
-        """Whether a part, in pixels of the field, has a size and lies inside of it."""
+        """Whether a rectangle in pixels of the field is non-empty and inside it."""
         in_rows = 0 <= top < top + height <= self.height
         return in_rows and 0 <= left < left + width <= self.width
 
@@ -71,9 +71,9 @@ class Calibration:
     left, right. ``frame_shape`` is the height and width of the whole frame in square pixels.
     ``vignetting`` (2, H, W) float32: linear white captures W_l, W_r of the whole frame, black
     subtracted; None: no correction. ``lens_constants`` A, B of d = A + B / Z.
-    ``excess_variance_px2`` (y, x): how much wider the kernels are than the blur of the lens, from
-    how they were measured. ``diagnostics``: small arrays of a calibration run, to look at; they
-    change no result.
+    ``excess_variance_px2`` (y, x): how much wider the kernels are than the blur of the lens, owing
+    to how they were measured. ``diagnostics``: small arrays of a calibration run for display; they
+    do not affect results.
     """
 
     kernels: np.ndarray
@@ -112,39 +112,37 @@ class Calibration:
         area, (height, width) = self.field, self.frame_shape
         if max(height, width) > MAX_FRAME_PX:
             raise CalibrationError(
-                f"The frame of this calibration has more than {MAX_FRAME_PX} px on a side; the "
-                "file is damaged."
+                f"The frame of this calibration is larger than {MAX_FRAME_PX} px; the file is "
+                "damaged."
             )
         inside = area.top >= 0 and area.left >= 0
         inside &= area.top + area.height <= height and area.left + area.width <= width
         if not inside or not 0 < self.rows <= area.height or not 0 < self.cols <= area.width:
             raise CalibrationError(
                 f"The calibrated field of {area} with {self.rows} x {self.cols} tiles does not "
-                f"lie inside the frame of {height} x {width} px."
+                f"fit inside the frame of {height} x {width} px."
             )
         if not all(0 <= variance <= MAX_EXCESS_PX2 for variance in self.excess_variance_px2):
             raise CalibrationError(
-                f"The kernels of this calibration are said to be wider than the blur of the lens "
-                f"by a variance of {self.excess_variance_px2} px^2; 0 to {MAX_EXCESS_PX2:g} are "
-                "possible, so the file is damaged."
+                f"The excess variance of this calibration is {self.excess_variance_px2} px^2; it "
+                f"must be between 0 and {MAX_EXCESS_PX2:g}."
             )
 
     def _check_vignetting(self, white: np.ndarray) -> None:
         if white.shape != (2, *self.frame_shape):
             raise CalibrationError(
-                f"The white captures have the shape {white.shape}, but the frame of this "
-                f"calibration needs {(2, *self.frame_shape)}; capture them with the same camera "
-                "settings as the kernels."
+                f"The white captures have shape {white.shape}, but the frame of this calibration "
+                f"needs {(2, *self.frame_shape)}; use the same camera settings for both."
             )
         if not (np.isfinite(white).all() and (white > 0).all()):
             raise CalibrationError(
-                "The white captures have pixels without light (NaN, zero or negative after black "
+                "The white captures have invalid pixels (NaN, zero or negative after black "
                 "subtraction); capture a brighter white sheet."
             )
 
     @cached_property
     def vignetting_ratio(self) -> np.ndarray | None:
-        """What the right view is multiplied by: box mean of W_l / W_r, float32 (H, W), frame."""
+        """Correction factor of the right view: box mean of W_l / W_r, float32 (H, W)."""
         if self.vignetting is None:
             return None
         left, right = self.vignetting.astype(np.float32)
@@ -153,10 +151,10 @@ class Calibration:
         return np.asarray(smooth, np.float32)
 
     def prepare(self, capture: DualPixelCapture) -> np.ndarray:
-        """Views that the kernels describe: (2, C, field.height, field.width) float32, linear.
+        """Corrected views of the field: (2, C, field.height, field.width) float32, linear.
 
         Square pixels, cropped to the field, the right view times the vignetting ratio; the fall-off
-        that both views share stays. A capture of the field's own size is taken as the field.
+        common to both views stays. A capture of the size of the field is taken as the field.
         """
         square = capture.with_square_pixels()
         size = square.raw.shape[-2:]
@@ -175,21 +173,21 @@ class Calibration:
         height, width = capture.raw.shape[-2:]
         return (
             f"The capture {capture.name} ({height} x {width} px, {capture.orientation}, pixel "
-            f"aspect {capture.pixel_aspect:g}) does not fit the calibration of {self.camera} "
+            f"aspect {capture.pixel_aspect:g}) does not match the calibration of {self.camera} "
             f"(frame of {self.frame_shape[0]} x {self.frame_shape[1]} px, {self.orientation}, "
             f"field of {self.field}); use a calibration of the same camera and size."
         )
 
     def kernel_grid(self) -> KernelGrid:
-        """The kernels for computing with torch, which is loaded by this."""
+        """The kernels as torch tensors; loads torch."""
         from napari_dpdeblur.optics import KernelGrid
 
         return KernelGrid.from_array(self.kernels, self.rows, self.cols)
 
     def content_hash(self) -> str:
-        """SHA-256 of everything that changes a result: kernels, geometry, vignetting."""
+        """SHA-256 of everything that affects a result: kernels, geometry, vignetting."""
         geometry = (self.rows, self.cols, *astuple(self.field), *self.frame_shape, self.orientation)
-        # Calibrations without an excess keep the hash that they had before there was one.
+        # Without an excess the hash is the same as before excesses existed.
         excess = self.excess_variance_px2 if any(self.excess_variance_px2) else ()
         digest = hashlib.sha256(repr((*geometry, *excess)).encode())
         for array in (self.kernels, self.vignetting):
@@ -197,7 +195,7 @@ class Calibration:
         return digest.hexdigest()
 
     def describe(self) -> dict[str, Any]:
-        """What a user or a script wants to know, ready for JSON."""
+        """Properties as plain values, ready for JSON."""
         return {
             "camera": self.camera,
             "tiles": [self.rows, self.cols],
@@ -226,7 +224,7 @@ def _frozen(array: np.ndarray) -> np.ndarray:
 
 
 def save_calibration(calibration: Calibration, path: str | Path) -> None:
-    """Write one versioned `.dpcal` file; an existing file is replaced only when all is written."""
+    """Write a `.dpcal` file atomically."""
     header = Header(
         rows=calibration.rows,
         cols=calibration.cols,
@@ -264,7 +262,7 @@ def load_calibration(path: str | Path) -> Calibration:
 def _from_file(path: Path) -> Calibration:
     header, arrays = read_dpcal(path)
     if "kernels" not in arrays:
-        raise CalibrationError(f"{path} holds no blur kernels; the file is damaged.")
+        raise CalibrationError(f"{path} contains no blur kernels; the file is damaged.")
     values = header.model_dump(exclude={"format", "version", "field"})
     return Calibration(
         field=Field(*header.field),

@@ -1,4 +1,4 @@
-"""From captures of the screen and of white sheets to a calibration with its verdict."""
+"""Calibrate a camera from captures of the calibration target and of white sheets."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 
 from napari_dpdeblur.calibration.events import CalibrationClock, CalibrationEvent
 from napari_dpdeblur.calibration.record import Calibration, Field
-from napari_dpdeblur.calibration.report.thumbnails import diagnostics, seen_discs
+from napari_dpdeblur.calibration.report.thumbnails import detection_thumbnail, diagnostics
 from napari_dpdeblur.calibration.solve.kernels import (
-    Evidence,
-    Solution,
+    KernelSolution,
     SolveSettings,
+    TargetObservations,
     solve_kernels,
 )
-from napari_dpdeblur.calibration.solve.observations import central_field, gather_evidence
+from napari_dpdeblur.calibration.solve.observations import central_field, gather_observations
 from napari_dpdeblur.calibration.solve.radiometry import Screen, screen_views
 from napari_dpdeblur.calibration.target.detect import Detection, detect_discs
 from napari_dpdeblur.calibration.target.pattern import Target
@@ -30,13 +30,13 @@ from napari_dpdeblur.capture import DualPixelCapture, merge_captures
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.generators import finish, translated
 
-STILL_PX = 0.15  # captures that moved by less are averaged as they are
-MIN_LIGHT = 1e-4  # vignetting is divided by
+STILL_PX = 0.15  # smaller shifts are averaged without alignment
+MIN_LIGHT = 1e-4  # vignetting is a divisor
 
 
 @dataclass(frozen=True, eq=False)
 class Captures:
-    """What was photographed: discs (one or a burst), both screens, white sheets (may be none)."""
+    """Captures of the discs (one or a burst), the white and black screen, and white sheets."""
 
     discs: Sequence[DualPixelCapture]
     white: Sequence[DualPixelCapture]
@@ -46,7 +46,7 @@ class Captures:
 
 @dataclass(frozen=True)
 class Camera:
-    """What the files do not say about the camera."""
+    """Metadata of the camera that the files do not contain."""
 
     name: str = "unknown camera"
     focus_distance_m: float | None = None
@@ -56,7 +56,7 @@ class Camera:
 
 @dataclass(frozen=True, eq=False)
 class _Merged:
-    """One capture of each kind."""
+    """One merged capture of each kind."""
 
     discs: DualPixelCapture
     white: DualPixelCapture
@@ -71,9 +71,9 @@ def calibration_events(
     camera: Camera | None = None,
     field: Field | None = None,
 ) -> Generator[CalibrationEvent, None, Calibration]:
-    """The whole calibration as a generator: yields events, returns the Calibration.
+    """Run a calibration as a generator that yields events and returns the Calibration.
 
-    ``field`` is the part of the frame to calibrate, two thirds in the middle if None. Drive it with
+    ``field`` is the part of the frame to calibrate; None: the central two thirds. Drive it with
     :func:`napari_dpdeblur.cancellation.controlled` to pause or cancel it.
     """
     settings, camera, clock = settings or SolveSettings(), camera or Camera(), CalibrationClock()
@@ -81,9 +81,9 @@ def calibration_events(
     screen, detection = yield from _detected(merged, target, clock)
     frame_shape = (screen.lit.shape[0], screen.lit.shape[1])
     field = field or central_field(frame_shape)
-    evidence, hidden = gather_evidence(screen, detection, target, field, settings.kernel_px)
-    yield clock.event("pattern", 1, 1, "sharp picture rendered")
-    solution = yield from _solved(evidence, settings, clock)
+    observations, hidden = gather_observations(screen, detection, target, field, settings.kernel_px)
+    yield clock.event("pattern", 1, 1, "sharp pattern rendered")
+    solution = yield from _solved(observations, settings, clock)
     notes = _notes(detection, hidden, target, merged.vignetting, frame_shape)
     verdict = judge(detection, screen, solution, settings.rows, settings.cols, notes)
     yield clock.event("verdict", 1, 1, f"verdict: {verdict['grade']}")
@@ -110,20 +110,20 @@ def calibrate(
     *,
     on_event: Callable[[CalibrationEvent], None] = lambda event: None,
 ) -> Calibration:
-    """Run a calibration to its end and return it; ``on_event`` sees each event."""
+    """Run a calibration and return it; ``on_event`` is called with each event."""
     return finish(calibration_events(captures, target, settings, camera, field), on_event)
 
 
 def _merge(
     captures: Captures, clock: CalibrationClock
 ) -> Generator[CalibrationEvent, None, _Merged]:
-    """One capture from each burst, and the vignetting."""
+    """Merge each burst into one capture, and the white sheets into a vignetting map."""
     check_cancelled()
     discs = merge_burst(captures.discs, "discs")
     yield clock.event("merging", 1, 4, "discs")
-    white = merge_burst(captures.white, "white")
+    white = merge_burst(captures.white, "white screen")
     yield clock.event("merging", 2, 4, "white screen")
-    black = merge_burst(captures.black, "black")
+    black = merge_burst(captures.black, "black screen")
     yield clock.event("merging", 3, 4, "black screen")
     vignetting = merge_white_sheets(captures.sheets) if captures.sheets else None
     yield clock.event("merging", 4, 4, "white sheets")
@@ -133,20 +133,20 @@ def _merge(
 def _detected(
     merged: _Merged, target: Target, clock: CalibrationClock
 ) -> Generator[CalibrationEvent, None, tuple[Screen, Detection]]:
-    """The captures on the scale of the screen, and the discs in them."""
+    """Normalise the captures to the screen, and detect the discs."""
     screen = screen_views(merged.discs, merged.white, merged.black)
     _check_sheets(merged.vignetting, screen.lit.shape)
-    yield clock.event("discs", 1, 2, "captures on the scale of the screen")
+    yield clock.event("discs", 1, 2, "captures normalised")
     detection = detect_discs(screen.views.mean(axis=0), target, merged.discs.name)
     found = f"{len(detection.centres)} of {detection.expected} discs found"
-    yield clock.event("discs", 2, 2, found, **seen_discs(screen, detection))
+    yield clock.event("discs", 2, 2, found, **detection_thumbnail(screen, detection))
     return screen, detection
 
 
 def merge_burst(captures: Sequence[DualPixelCapture], what: str) -> DualPixelCapture:
-    """One capture from several of the same thing; aligned only if the camera moved."""
+    """Merge several captures of the same thing; aligned only if the camera moved."""
     if not captures:
-        raise CalibrationError(f"There is no capture of the {what}; give at least one.")
+        raise CalibrationError(f"No capture of the {what} was given; at least one is required.")
     return merge_captures(captures, align=what == "discs" and _moved(captures))
 
 
@@ -154,7 +154,7 @@ def _moved(captures: Sequence[DualPixelCapture]) -> bool:
     """Whether any capture is shifted against the first one, by phase correlation."""
     first, *others = (c.raw.mean(axis=(0, 1)).astype(np.float32) for c in captures)
     if any(other.shape != first.shape for other in others):
-        return False  # merging names the one that differs
+        return False  # merging reports the one that differs
     window = cv2.createHanningWindow(first.shape[::-1], cv2.CV_32F)
     shifts = np.array([cv2.phaseCorrelate(first, other, window)[0] for other in others])
     return bool((np.abs(shifts) > STILL_PX).any())
@@ -165,18 +165,18 @@ def _check_sheets(vignetting: Vignetting | None, frame_shape: tuple[int, ...]) -
         height, width = vignetting.maps.shape[-2:]
         raise CalibrationError(
             f"The white sheets ({width} x {height} px) and the discs ({frame_shape[1]} x "
-            f"{frame_shape[0]} px) have different sizes; capture all with the same camera."
+            f"{frame_shape[0]} px) have different sizes; use the same camera for both."
         )
 
 
 def _solved(
-    evidence: Evidence, settings: SolveSettings, clock: CalibrationClock
-) -> Generator[CalibrationEvent, None, Solution]:
+    observations: TargetObservations, settings: SolveSettings, clock: CalibrationClock
+) -> Generator[CalibrationEvent, None, KernelSolution]:
     def told(counts: tuple[int, int]) -> CalibrationEvent:
         done, total = counts
         return clock.event("kernels", done, total, f"tile {done} of {total}")
 
-    return translated(solve_kernels(evidence, settings), told)
+    return translated(solve_kernels(observations, settings), told)
 
 
 def _notes(
@@ -188,23 +188,21 @@ def _notes(
 ) -> list[str]:
     notes = []
     if len(hidden):
-        notes.append(
-            f"{len(hidden)} discs are covered by something; their surroundings were left out."
-        )
+        notes.append(f"{len(hidden)} discs are occluded; the area around them was ignored.")
     if _cut_off_everywhere(detection, target, frame_shape):
         notes.append(
-            "The pattern is cut off at every border of the picture; the sizes of the "
-            "discs still tell which ones are visible."
+            "The pattern extends beyond every image border; the visible discs were identified "
+            "by their sizes."
         )
     if vignetting is None:
-        notes.append("There is no white sheet, so that vignetting is not corrected.")
+        notes.append("There is no white sheet, so vignetting is not corrected.")
     else:
-        notes += [f"White sheet {n} {why}; left out." for n, why in vignetting.left_out.items()]
+        notes += [f"White sheet {n} {why}; ignored." for n, why in vignetting.left_out.items()]
     return notes
 
 
 def _cut_off_everywhere(detection: Detection, target: Target, frame_shape: tuple[int, int]) -> bool:
-    """Whether the screen reaches beyond all four borders of the picture."""
+    """Whether the screen extends beyond all four image borders."""
     height, width = frame_shape
     middles = [(0, height / 2), (width, height / 2), (width / 2, 0), (width / 2, height)]
     screen = detection.geometry.to_screen(np.array(middles, float))
@@ -212,7 +210,7 @@ def _cut_off_everywhere(detection: Detection, target: Target, frame_shape: tuple
 
 
 def _about(camera: Camera, vignetting: Vignetting | None) -> dict[str, Any]:
-    """What the record says about the camera."""
+    """Fields of the calibration that describe the camera."""
     return {
         "vignetting": None if vignetting is None else np.maximum(vignetting.maps, MIN_LIGHT),
         "camera": camera.name,
@@ -223,7 +221,7 @@ def _about(camera: Camera, vignetting: Vignetting | None) -> dict[str, Any]:
 
 
 def _source(captures: Captures, settings: SolveSettings, target: Target) -> dict[str, Any]:
-    """Provenance, ready for JSON."""
+    """Provenance as plain values, ready for JSON."""
     groups = {name: getattr(captures, name) for name in ("discs", "white", "black", "sheets")}
     return {
         "format": "calibration run",

@@ -1,4 +1,4 @@
-"""Is a calibration good? Figures, what they mean, and what to do about them."""
+"""Grade a calibration: figures of merit, their meaning, and remedies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_dpdeblur.calibration.solve.kernels import Solution
+from napari_dpdeblur.calibration.solve.kernels import KernelSolution
 from napari_dpdeblur.calibration.solve.radiometry import Screen
 from napari_dpdeblur.calibration.target.detect import Detection
 from napari_dpdeblur.optics.moments import first_moment
@@ -16,15 +16,15 @@ from napari_dpdeblur.optics.moments import first_moment
 GOOD, ACCEPTABLE, BAD = "good", "acceptable", "bad"
 GRADES = (GOOD, ACCEPTABLE, BAD)
 RIM_PX = 2
-# Quantisation alone: below it, a residual says nothing about the kernels.
+# Quantisation noise: smaller residuals say nothing about the kernels.
 MIN_NOISE = 0.003
 
 
 @dataclass(frozen=True)
 class Rule:
-    """When a figure is good and acceptable, and what to say if it is not.
+    """Limits of a figure, and the remedy if it is not good.
 
-    A figure counts as better when it is smaller, unless ``good`` exceeds ``acceptable``.
+    Smaller is better, unless ``good`` exceeds ``acceptable``.
     """
 
     name: str
@@ -44,72 +44,72 @@ class Rule:
 RULES = (
     Rule(
         "reprojection_rms_pitch",
-        "distance of the discs from their predicted place, in pitches",
+        "RMS distance of the discs from their prediction, in pitches",
         0.04,
         0.06,
-        "The screen is curved, or the camera moved: use a flat screen and a tripod.",
+        "The screen is curved or the camera moved: use a flat screen and a tripod.",
     ),
     Rule(
         "residual_to_noise",
-        "what the kernels leave unexplained, in units of the noise",
+        "residual of the kernel fit, in units of the noise",
         1.5,
         3.0,
-        "Something changed between discs, white and black, or reflections lie on the screen: "
-        "darken the room and capture all with one exposure and without moving.",
+        "The scene changed between the captures, or the screen shows reflections: darken the room, "
+        "and do not change exposure or position between discs, white and black.",
     ),
     Rule(
         "noise_to_white",
         "noise of the merged discs, as a share of white",
         0.025,
         0.06,
-        "The captures are dark: make the screen brighter or merge more captures.",
+        "The captures are dark: increase the screen brightness or merge more captures.",
     ),
     Rule(
         "saturated_share",
         "share of saturated pixels in the discs",
         0.0005,
         0.01,
-        "The discs are overexposed: expose shorter or make the screen darker.",
+        "The discs are overexposed: reduce the exposure time or the screen brightness.",
     ),
     Rule(
         "tile_coverage",
-        "share of tiles whose kernels were measured, not filled from their neighbours",
+        "share of tiles whose kernels were measured rather than filled from neighbours",
         0.999,
         0.85,
         "The pattern does not cover the calibrated field: move closer, centre the screen, and "
-        "keep the view free.",
+        "remove obstructions.",
     ),
     Rule(
         "kernel_radius_px",
-        "root mean square radius of the kernels",
+        "RMS radius of the kernels",
         4.0,
         2.5,
-        "The screen is nearly in focus, so that there is little blur to measure: focus nearer or "
-        "move the screen away.",
+        "The screen is nearly in focus, so there is little blur to measure: focus closer or move "
+        "the screen away.",
     ),
     Rule(
         "border_mass",
         "largest share of a kernel in its outermost two pixels",
         0.02,
         0.06,
-        "The kernel size is too small for this blur: solve with a larger one, or move the screen "
-        "closer to the focus.",
+        "The kernel size is too small for this blur: use a larger one, or move the screen closer "
+        "to the focus plane.",
     ),
     Rule(
         "disparity_spread",
         "variation of the left-right disparity between tiles, relative to its mean",
         0.15,
         0.4,
-        "The two views do not belong together everywhere: check that left and right come from one "
-        "capture and that the screen is flat.",
+        "The two views are inconsistent: check that left and right come from the same capture and "
+        "that the screen is flat.",
     ),
     Rule(
         "kernel_roughness",
         "difference between kernels of neighbouring tiles, relative to their size",
         0.4,
         0.7,
-        "Kernels jump from tile to tile, which a lens does not: merge more captures, and look for "
-        "reflections or covered discs.",
+        "Kernels vary too much between tiles: merge more captures, and check for reflections or "
+        "occluded discs.",
     ),
 )
 
@@ -117,12 +117,12 @@ RULES = (
 def judge(
     detection: Detection,
     screen: Screen,
-    solution: Solution,
+    solution: KernelSolution,
     rows: int,
     cols: int,
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Grade, figures, and a sentence for each figure that is not good; ready for JSON."""
+    """Grade, figures and remedies as plain values, ready for JSON."""
     figures = measure(detection, screen, solution, rows, cols)
     checks = [
         {
@@ -146,9 +146,9 @@ def judge(
 
 
 def measure(
-    detection: Detection, screen: Screen, solution: Solution, rows: int, cols: int
+    detection: Detection, screen: Screen, solution: KernelSolution, rows: int, cols: int
 ) -> dict[str, float]:
-    """The figures that the rules grade."""
+    """Figures that the rules grade."""
     noise = float(np.median(solution.noise[solution.solved]))
     residual = float(np.sqrt((solution.residual[solution.residual != 0] ** 2).mean()))
     disparity = disparity_px(solution.kernels[solution.solved])
@@ -178,7 +178,7 @@ def disparity_px(kernels: np.ndarray) -> np.ndarray:
 
 
 def _radius_px(kernels: np.ndarray) -> np.ndarray:
-    """Root mean square distance from the centroid, (P, 2)."""
+    """RMS distance from the centroid: (P, 2)."""
     offset = np.arange(kernels.shape[-1]) - kernels.shape[-1] // 2
     squares = (kernels.sum(-2) * offset**2).sum(-1) + (kernels.sum(-1) * offset**2).sum(-1)
     return np.asarray(np.sqrt(np.maximum(squares - (centroids_px(kernels) ** 2).sum(-1), 0.0)))
@@ -190,7 +190,7 @@ def _border_mass(kernels: np.ndarray) -> np.ndarray:
 
 
 def _roughness(kernels: np.ndarray, rows: int, cols: int) -> float:
-    """Median relative difference between neighbours; 0 for a single tile."""
+    """Median relative difference between neighbouring tiles; 0 for a single tile."""
     grid = kernels.reshape(rows, cols, *kernels.shape[1:])
     pairs = [(grid[1:], grid[:-1]), (grid[:, 1:], grid[:, :-1])]
     ratios = [_relative(a, b).ravel() for a, b in pairs if a.size]
@@ -203,7 +203,7 @@ def _relative(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def verdict_lines(verdict: dict[str, Any]) -> list[str]:
-    """The verdict for people, one line per figure, remedies below."""
+    """Verdict as text: one line per figure, then the remedies."""
     checks = verdict.get("checks", [])
     lines = [f"verdict: {verdict.get('grade', 'none')}"]
     for check in checks:
@@ -213,5 +213,5 @@ def verdict_lines(verdict: dict[str, Any]) -> list[str]:
     lines += [f"  {check['remedy']}" for check in checks if check["grade"] != GOOD]
     if filled := verdict.get("filled_tiles"):
         tiles = ", ".join(map(str, filled))
-        lines.append(f"  Tiles filled from their neighbours: {tiles}.")
+        lines.append(f"  Tiles filled from neighbours: {tiles}.")
     return lines + [f"  {note}" for note in verdict.get("notes", [])]

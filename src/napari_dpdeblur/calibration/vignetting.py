@@ -1,4 +1,4 @@
-"""Vignetting of both views from captures of a white sheet, merged so that a bad one is named."""
+"""Vignetting of both views from captures of a white sheet, rejecting bad ones."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from napari_dpdeblur.errors import CalibrationError
 
 MIN_LEVEL, MAX_LEVEL = 0.02, 0.95  # of white, in the brightest part
 MAX_CLIPPED = 0.001
-# A sheet that moved or was shaded changes the shape of the light by more than this.
+# A sheet that moved or was shaded changes the illumination by more than this.
 MAX_DEVIATION = 0.04
-COMPARED_PX = 32  # cells so large that noise does not matter
+COMPARED_PX = 32  # cells large enough to average out noise
 SMOOTHING_PX = 1.5
 
 
 @dataclass(frozen=True, eq=False)
 class Vignetting:
-    """``maps`` (2, H, W) float32, square pixels; names of captures used and reasons for others."""
+    """``maps`` (2, H, W) float32, square pixels; names used, and reasons of rejected captures."""
 
     maps: np.ndarray
     used: tuple[str, ...]
@@ -30,13 +30,13 @@ class Vignetting:
 
 
 def merge_white_sheets(captures: Sequence[DualPixelCapture]) -> Vignetting:
-    """Robust mean of white captures: each is scaled to the same brightness, then averaged.
+    """Robust mean of white captures, each scaled to the same brightness.
 
-    Saturated and dark captures, and such whose light is shaped differently from that of the
-    others, are left out and named.
+    Saturated and dark captures, and captures whose illumination differs from the others, are
+    rejected and reported.
     """
     if not captures:
-        raise CalibrationError("There is no capture of a white sheet; give at least one.")
+        raise CalibrationError("No capture of a white sheet was given; at least one is required.")
     left_out = {c.name: reason for c in captures if (reason := _level_problem(c)) is not None}
     usable = [c for c in captures if c.name not in left_out]
     for capture in usable[1:]:
@@ -46,7 +46,7 @@ def merge_white_sheets(captures: Sequence[DualPixelCapture]) -> Vignetting:
     if not used:
         reasons = "; ".join(f"{name} {reason}" for name, reason in left_out.items())
         raise CalibrationError(
-            f"No capture of the white sheet can be used: {reasons}; light the sheet evenly and "
+            f"No capture of the white sheet is usable: {reasons}; light the sheet evenly and "
             "expose it to about half of white."
         )
     maps = np.mean([_scaled(c) for c in used], axis=0) * np.mean([_brightness(c) for c in used])
@@ -63,7 +63,7 @@ def _scaled(capture: DualPixelCapture) -> np.ndarray:
 
 
 def _smoothed(maps: np.ndarray) -> np.ndarray:
-    """Light falls off smoothly: what changes from pixel to pixel is noise."""
+    """Vignetting is smooth, so variation from pixel to pixel is noise."""
     smooth = [
         cv2.GaussianBlur(m, (0, 0), SMOOTHING_PX, borderType=cv2.BORDER_REFLECT) for m in maps
     ]
@@ -84,7 +84,7 @@ def _check_size(first: DualPixelCapture, other: DualPixelCapture) -> None:
     if first.shape != other.shape:
         raise CalibrationError(
             f"The white sheets {first.name} and {other.name} have different sizes "
-            f"({_size(first)} and {_size(other)}); capture all with the same camera."
+            f"({_size(first)} and {_size(other)}); use the same camera for all."
         )
 
 
@@ -93,22 +93,22 @@ def _size(capture: DualPixelCapture) -> str:
 
 
 def _odd_ones(captures: Sequence[DualPixelCapture]) -> dict[str, str]:
-    """Captures whose light is shaped differently from the median of all; needs three."""
+    """Captures whose illumination differs from the median; needs at least three."""
     if len(captures) < 3:
         return {}
     shapes = np.stack([_coarse(capture) for capture in captures])
     deviation = np.abs(shapes / np.median(shapes, axis=0) - 1)
     worst = np.percentile(deviation.reshape(len(captures), -1), 95, axis=1)
     return {
-        capture.name: f"differs from the others by {100 * value:.0f} %: the sheet moved or was "
-        "shaded"
+        capture.name: f"differs from the others by {100 * value:.0f} % (the sheet moved or was "
+        "shaded)"
         for capture, value in zip(captures, worst, strict=True)
         if value > MAX_DEVIATION
     }
 
 
 def _coarse(capture: DualPixelCapture) -> np.ndarray:
-    """Both views as means of large cells, median 1."""
+    """Both views averaged over large cells, with median 1."""
     views = linear_views(capture)
     size = [max(1, round(side / COMPARED_PX)) for side in views.shape[:0:-1]]
     shape = np.stack([cv2.resize(view, size, interpolation=cv2.INTER_AREA) for view in views])

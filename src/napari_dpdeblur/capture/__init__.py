@@ -1,4 +1,4 @@
-"""Files to captures: read, pair, describe and merge dual-pixel exposures."""
+"""Dual-pixel captures: read, pair, describe and merge them."""
 
 from napari_dpdeblur.capture.dual_pixel import DualPixelCapture, Source, estimate_black
 from napari_dpdeblur.capture.merge import merge_captures

@@ -1,7 +1,7 @@
-"""Captures of Canon dual-pixel cameras: two published datasets and dual-pixel raw files (CR2).
+"""Read captures of Canon dual-pixel cameras: two published datasets and raw files (CR2).
 
-The raw reader follows the documented layout (frame 0 = A + B, frame 1 = A); its arithmetic is
-tested, but it was never tried on a real file.
+The raw reader follows the documented layout (frame 0 = A + B, frame 1 = A). Its arithmetic is
+tested, but it has not been tried on a real file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from napari_dpdeblur.capture.formats import (
     pair_in_folder,
     read_views,
 )
-from napari_dpdeblur.capture.image_file import read_image, read_image_header
+from napari_dpdeblur.capture.image_file import read_image_header, read_pixels
 from napari_dpdeblur.errors import CaptureError
 from napari_dpdeblur.files import open_regular
 
@@ -45,7 +45,7 @@ def _locate_dpdd(path: Path) -> CapturePart | None:
 
 
 def _claims_dpdd(part: CapturePart) -> bool:
-    """RGB with a partner; a lone 8-bit RGB picture could be anything."""
+    """RGB with a partner; a single 8-bit RGB image could be anything."""
     header = read_image_header(part.path)
     in_dataset = part.path.parent.name == "source"
     is_view = header.channels == 3 and header.kind == "PNG" and (header.bits == 16 or in_dataset)
@@ -71,7 +71,7 @@ def _load_jpeg(part: CapturePart, levels: Levels) -> DualPixelCapture:
 
 def _load_srgb(part: CapturePart, levels: Levels, format_id: str) -> DualPixelCapture:
     """Views developed by Canon's software: sRGB-encoded, without a black level."""
-    raw = read_views(part, read_image)
+    raw = read_views(part, read_pixels)
     black, white = levels.resolve(0.0, float(np.iinfo(raw.dtype).max))
     source = Source.of(format_id, part.files)
     return DualPixelCapture(raw, black, white, part.name, source, encoding=SRGB)
@@ -89,7 +89,7 @@ def _claims_raw(part: CapturePart) -> bool:
 def _load_raw(part: CapturePart, levels: Levels) -> DualPixelCapture:
     rawpy = _import_rawpy()
     try:
-        with open_regular(part.path):  # the decoder would wait at a pipe
+        with open_regular(part.path):  # the decoder would block on a pipe
             pass
         with (
             rawpy.imread(str(part.path), shot_select=0) as both,
@@ -102,8 +102,8 @@ def _load_raw(part: CapturePart, levels: Levels) -> DualPixelCapture:
         raise
     except Exception as error:  # a damaged file makes the decoder fail in many ways
         raise CaptureError(
-            f"{part.path} cannot be read as a dual-pixel raw file ({error}); record it with the "
-            "camera's dual-pixel raw setting switched on."
+            f"{part.path} cannot be read as a dual-pixel raw file ({error}); enable Dual Pixel RAW "
+            "in the camera."
         ) from error
     black_level, white_level = levels.resolve(0.0, white)
     source = Source.of(CANON_RAW.id, part.files)
@@ -111,12 +111,12 @@ def _load_raw(part: CapturePart, levels: Levels) -> DualPixelCapture:
 
 
 def _check_raw_size(image: Any, path: Path) -> None:
-    """Before the pixels are unpacked."""
+    """Check the size before pixels are unpacked."""
     sizes = image.sizes
     if sizes.raw_height * sizes.raw_width > MAX_RAW_PIXELS:
         raise CaptureError(
-            f"{path} claims {sizes.raw_width} x {sizes.raw_height} px, more than the "
-            f"{MAX_RAW_PIXELS // 10**6} megapixels that are accepted; the file is damaged."
+            f"{path} declares {sizes.raw_width} x {sizes.raw_height} px, more than the limit of "
+            f"{MAX_RAW_PIXELS // 10**6} megapixels; the file is damaged."
         )
 
 
@@ -125,8 +125,7 @@ def _import_rawpy() -> Any:
         return importlib.import_module("rawpy")
     except ImportError as error:
         raise CaptureError(
-            "Canon raw files need the package rawpy; install it with "
-            "pip install 'napari-dpdeblur[canon]'."
+            "Canon raw files require rawpy; install it with pip install 'napari-dpdeblur[canon]'."
         ) from error
 
 
@@ -135,16 +134,18 @@ def separate_views(both: Any, first: Any, path: Path) -> tuple[np.ndarray, np.nd
 
     ``both`` (A + B) and ``first`` (A) are rawpy images. Each 2 x 2 Bayer cell becomes one RGB
     pixel (greens averaged), so nothing is interpolated across edges. Returns black-subtracted
-    views float32 (2, 3, H/2, W/2), the pixels (H/2, W/2) that are invalid because A + B clips,
-    and the white level above black. Never tried on a real file.
+    views float32 (2, 3, H/2, W/2), the mask (H/2, W/2) of pixels where A + B clips, and the white
+    level above black. Not yet tried on a real file.
     """
     if both.raw_image_visible.shape != first.raw_image_visible.shape:
-        raise CaptureError(f"{path} holds no second frame of the same size: no dual-pixel raw.")
+        raise CaptureError(
+            f"{path} is not a dual-pixel raw file: it has no second frame of the same size."
+        )
     total, view_a = _above_black(both), _above_black(first)
     if np.array_equal(both.raw_image_visible, first.raw_image_visible):
         raise CaptureError(
-            f"{path} holds one frame only, so it is no dual-pixel raw; record it with the "
-            "camera's dual-pixel raw setting switched on."
+            f"{path} is not a dual-pixel raw file: it has only one frame; enable Dual Pixel RAW in "
+            "the camera."
         )
     clips = both.raw_image_visible >= both.white_level
     views = np.stack([_bayer_to_rgb(plane, both) for plane in (view_a, total - view_a)])
@@ -160,7 +161,7 @@ def _above_black(image: Any) -> np.ndarray:
 
 
 def _bayer_to_rgb(plane: np.ndarray, image: Any) -> np.ndarray:
-    """Mean of the sites of each colour in every 2 x 2 cell: (3, H/2, W/2)."""
+    """Mean of each colour over every 2 x 2 cell: (3, H/2, W/2)."""
     letters = image.color_desc.decode("ascii")
     height, width = (size // 2 for size in plane.shape)
     sites: dict[str, list[np.ndarray]] = {"R": [], "G": [], "B": []}

@@ -1,4 +1,4 @@
-"""DualPixelCapture: both views of one exposure and everything needed to read their values."""
+"""DualPixelCapture: both views of one exposure, their levels and their origin."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNIT = "(raw - black) / white"
 
 @dataclass(frozen=True)
 class Source:
-    """Where a capture comes from: format id, file names, SHA-256 of each file."""
+    """Origin of a capture: format id, file names, SHA-256 of each file."""
 
     format: str
     files: tuple[str, ...]
@@ -52,7 +52,7 @@ class DualPixelCapture:
     ``raw`` has the shape (2, C, H, W): left, right; C is 1 or 3; disparity runs along x. It is
     read-only. ``black`` and ``white`` are levels in raw units, ``pixel_aspect`` is the height of
     a pixel divided by its width, ``row_upsampling`` is 2 when the rows were interpolated from
-    half as many. ``invalid`` (H, W) marks pixels whose values mean nothing; None: all are good.
+    half as many. ``invalid`` (H, W) marks invalid pixels; None: all are valid.
     """
 
     raw: np.ndarray
@@ -97,7 +97,7 @@ class DualPixelCapture:
         return values
 
     def with_square_pixels(self) -> DualPixelCapture:
-        """Rows interpolated (bilinear between pixel centres) until pixels are square."""
+        """The capture with rows interpolated (bilinearly) to square pixels."""
         factor = max(round(self.pixel_aspect), 1)
         if factor == 1:
             return self
@@ -111,21 +111,21 @@ class DualPixelCapture:
         )
 
     def cropped(self, top: int, left: int, height: int, width: int) -> DualPixelCapture:
-        """The window that starts at (top, left), in pixels of this capture."""
+        """A crop that starts at (top, left), in pixels of this capture."""
         _, _, rows, cols = self.shape
         fits_rows = 0 <= top < top + height <= rows
         fits_cols = 0 <= left < left + width <= cols
         if not (fits_rows and fits_cols):
             raise CaptureError(
-                f"The crop of {height} x {width} px at ({top}, {left}) does not lie inside "
-                f"{self.name}, which has {rows} x {cols} px."
+                f"The crop of {height} x {width} px at ({top}, {left}) does not fit inside "
+                f"{self.name} ({rows} x {cols} px)."
             )
         window = (slice(top, top + height), slice(left, left + width))
         invalid = None if self.invalid is None else self.invalid[window]
         return replace(self, raw=self.raw[(..., *window)], invalid=invalid)
 
     def describe(self) -> dict[str, Any]:
-        """What a user or a script wants to know, ready for JSON."""
+        """Properties as plain values, ready for JSON."""
         views, channels, height, width = self.shape
         darkest = estimate_black(self)
         warning = black_warning(darkest, self.black, self.white)
@@ -155,9 +155,9 @@ class DualPixelCapture:
 
 
 def estimate_black(capture: DualPixelCapture) -> float:
-    """Black level suggested by the darkest 0.1 % of the raw values.
+    """Black level estimated from the darkest 0.1 % of the raw values.
 
-    A hint only: a scene without anything dark gives a value far too high.
+    Only a hint: without dark areas in the scene it is far too high.
     """
     return darkest_level(capture.raw)
 
@@ -174,13 +174,11 @@ def _more_rows(raw: np.ndarray, factor: int) -> np.ndarray:
 def _check_raw(raw: np.ndarray, name: str) -> None:
     if raw.ndim != 4 or raw.shape[0] != 2 or raw.shape[1] not in (1, 3) or raw.size == 0:
         raise CaptureError(
-            f"{name}: a capture has the shape (2 views, 1 or 3 channels, rows, columns), "
-            f"but this one has {tuple(raw.shape)}."
+            f"{name}: a capture must have shape (2 views, 1 or 3 channels, rows, columns), "
+            f"not {tuple(raw.shape)}."
         )
     if raw.dtype not in (np.uint8, np.uint16, np.float32):
-        raise CaptureError(
-            f"{name}: raw values must be uint8, uint16 or float32, but these are {raw.dtype}."
-        )
+        raise CaptureError(f"{name}: raw values must be uint8, uint16 or float32, not {raw.dtype}.")
     if raw.dtype == np.float32 and not np.isfinite(raw).all():
         raise CaptureError(f"{name}: raw values contain NaN or infinity.")
 
@@ -188,15 +186,15 @@ def _check_raw(raw: np.ndarray, name: str) -> None:
 def _check_levels(black: float, white: float, name: str) -> None:
     if not (np.isfinite(black) and np.isfinite(white) and 0 <= black < white):
         raise CaptureError(
-            f"{name}: the black level ({black:g}) must lie between 0 and the white level "
-            f"({white:g}); give other levels."
+            f"{name}: the black level ({black:g}) must be at least 0 and below the white level "
+            f"({white:g}); change the levels."
         )
 
 
 def _check_aspect(pixel_aspect: float, name: str) -> None:
-    # Rows are multiplied by it, so a large one would fill the memory.
+    # The number of rows is multiplied by it, so a large one would exhaust memory.
     if not 1 / MAX_PIXEL_ASPECT <= pixel_aspect <= MAX_PIXEL_ASPECT:
         raise CaptureError(
-            f"{name}: pixels {pixel_aspect:g} times as high as wide cannot be; the aspect lies "
-            f"between 1/{MAX_PIXEL_ASPECT:g} and {MAX_PIXEL_ASPECT:g}."
+            f"{name}: the pixel aspect must be between 1/{MAX_PIXEL_ASPECT:g} and "
+            f"{MAX_PIXEL_ASPECT:g}, not {pixel_aspect:g}."
         )

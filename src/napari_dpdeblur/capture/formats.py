@@ -1,4 +1,4 @@
-"""What every family of capture files has to offer, and the checks that all of them share."""
+"""Interface of a capture file format, and checks common to all formats."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class CapturePart:
 
     @property
     def has_partner(self) -> bool:
-        """Whether the other view is there, too."""
+        """Whether the file of the other view exists."""
         return self.partner is None or self.partner.exists()
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Black and white level asked for by the user, in raw units; None: the format's own."""
+    """Black and white level set by the user, in raw units; None: default of the format."""
 
     black: float | None = None
     white: float | None = None
 
     def resolve(self, black: float, white: float) -> tuple[float, float]:
-        """The levels to use, given those of the format."""
+        """The levels to use, given the defaults of the format."""
         return (
             black if self.black is None else float(self.black),
             white if self.white is None else float(self.white),
@@ -55,11 +55,11 @@ class Levels:
 
 @dataclass(frozen=True)
 class CaptureFormat:
-    """A family of capture files.
+    """A capture file format.
 
-    ``locate`` recognises a file by its name, ``claims`` looks at its first bytes (never raises
-    anything but CaptureError and OSError), ``load`` reads the files of a capture, ``patterns``
-    are the globs that find left views below a folder, ``example`` is a name to show to a user.
+    ``locate`` recognises a file by its name, ``claims`` by its first bytes (raises only
+    CaptureError and OSError), ``load`` reads the files of a capture, ``patterns`` are globs that
+    find left views in a folder, ``example`` is a file name for messages.
     """
 
     id: str
@@ -73,7 +73,7 @@ class CaptureFormat:
 def pair_in_folder(
     path: Path, sides: tuple[str, str], suffixes: tuple[str, ...]
 ) -> CapturePart | None:
-    """Recognise ``<name>_<side><suffix>`` whose partner lies in the same folder."""
+    """Recognise ``<name>_<side><suffix>`` with its partner in the same folder."""
     if path.suffix.lower() not in suffixes:
         return None
     for side, word in enumerate(sides):
@@ -85,20 +85,19 @@ def pair_in_folder(
 
 
 def read_views(part: CapturePart, read: Callable[[Path], np.ndarray]) -> np.ndarray:
-    """Both views as (2, C, H, W); ``read`` gives one file as (C, H, W)."""
+    """Read both views as (2, C, H, W); ``read`` returns one file as (C, H, W)."""
     left_path, right_path = part.files
     left, right = read(left_path), read(right_path)
     if left.dtype != right.dtype:
         raise CaptureError(
             f"{left_path.name} and {right_path.name} have different bit depths "
             f"({8 * left.itemsize} and {8 * right.itemsize} bits per value); "
-            "both views of a capture must come from one exposure."
+            "both views must come from the same exposure."
         )
     if left.shape != right.shape:
         raise CaptureError(
             f"{left_path.name} and {right_path.name} have different sizes "
-            f"({_size(left)} and {_size(right)}); both views of a capture must come from one "
-            "exposure."
+            f"({_size(left)} and {_size(right)}); both views must come from the same exposure."
         )
     return np.stack([left, right])
 

@@ -1,4 +1,4 @@
-"""PNG and JPEG pictures: the header is inspected before anything is decoded."""
+"""Read PNG and JPEG files; the header is checked before anything is decoded."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from napari_dpdeblur.files import open_regular, read_regular
 
 MAX_PIXELS = 200_000_000
 MAX_BYTES = 400_000_000  # of decoded pixels, and of a file
-# Neither deflate nor JPEG can shrink a picture more than this: more is a wrong size.
+# Neither deflate nor JPEG can compress more than this: a higher ratio is a wrong size.
 MAX_RATIO = 1100
-# A picture in more passes than this was made to keep a decoder busy.
+# More scans than this are an attempt to keep the decoder busy.
 MAX_JPEG_SCANS = 64
 # A JPEG may carry a preview and colour profiles before the frame header.
 HEADER_BYTES = 1 << 18
@@ -29,7 +29,7 @@ _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 @dataclass(frozen=True)
 class ImageHeader:
-    """What a picture file says about itself."""
+    """Header of an image file."""
 
     kind: str
     width: int
@@ -40,17 +40,17 @@ class ImageHeader:
 
     @property
     def data_bytes(self) -> int:
-        """Bytes of the decoded pixels."""
+        """Size of the decoded pixels in bytes."""
         return self.width * self.height * self.channels * max(self.bits, 8) // 8
 
     def __str__(self) -> str:
-        names = {1: "grey", 2: "grey with alpha", 3: "RGB", 4: "RGB with alpha"}
+        names = {1: "greyscale", 2: "greyscale with alpha", 3: "RGB", 4: "RGB with alpha"}
         colour = "palette" if self.is_palette else names.get(self.channels, "unknown")
         return f"{self.bits}-bit {colour} {self.kind}"
 
 
 def read_image_header(path: Path) -> ImageHeader:
-    """Kind, size, bit depth and channels of a PNG or JPEG, from its first bytes."""
+    """Read kind, size, bit depth and channels of a PNG or JPEG from its first bytes."""
     try:
         with open_regular(path) as (file, size_bytes):
             start = file.read(HEADER_BYTES)
@@ -59,25 +59,25 @@ def read_image_header(path: Path) -> ImageHeader:
     header = parse_image_header(start)
     if header is None:
         raise CaptureError(
-            f"{path} is not a PNG or JPEG picture, whatever its name says; "
-            "open the original file of the capture."
+            f"{path} is not a PNG or JPEG image, despite its name; open the original file of the "
+            "capture."
         )
     if header.width * header.height > MAX_PIXELS or header.width * header.height == 0:
         raise CaptureError(
-            f"{path} claims {header.width} x {header.height} px, but between 1 px and "
-            f"{MAX_PIXELS // 10**6} megapixels are accepted; the file is damaged."
+            f"{path} declares {header.width} x {header.height} px; the size must be between 1 px "
+            f"and {MAX_PIXELS // 10**6} megapixels, so the file is damaged."
         )
     if header.data_bytes > min(MAX_BYTES, MAX_RATIO * size_bytes):
         raise CaptureError(
-            f"{path} claims {header.data_bytes / 1e6:.0f} MB of pixels, which its "
-            f"{size_bytes} bytes cannot hold or is more than the {MAX_BYTES // 10**6} MB that are "
-            "accepted; the file is damaged."
+            f"{path} declares {header.data_bytes / 1e6:.0f} MB of pixels, more than its "
+            f"{size_bytes} bytes can contain or than the limit of {MAX_BYTES // 10**6} MB; the "
+            "file is damaged."
         )
     return header
 
 
 def parse_image_header(start: bytes) -> ImageHeader | None:
-    """The header in the first bytes of a file, or None if they are not a PNG or JPEG."""
+    """Parse the first bytes of a file; None if it is not a PNG or JPEG."""
     if start.startswith(_PNG_SIGNATURE):
         return _parse_png(start)
     if start.startswith(b"\xff\xd8"):
@@ -108,21 +108,17 @@ def _parse_jpeg(start: bytes) -> ImageHeader | None:
     return None
 
 
-def read_image(path: Path) -> np.ndarray:
-    """Decode a grey or RGB picture as stored, without colour or orientation changes: (C, H, W)."""
+def read_pixels(path: Path) -> np.ndarray:
+    """Decode a greyscale or RGB image, without colour or orientation changes: (C, H, W)."""
     header = read_image_header(path)
     if header.is_palette or header.channels not in (1, 3) or header.bits not in (8, 16):
-        raise CaptureError(
-            f"{path} is a {header}, but a dual-pixel view is an 8- or 16-bit grey or RGB picture."
-        )
+        raise CaptureError(f"{path} is not an 8- or 16-bit greyscale or RGB image ({header}).")
     pixels = _decode(path, header)
     if pixels is None or pixels.shape[:2] != (header.height, header.width):
-        raise CaptureError(
-            f"{path} is damaged or truncated and cannot be decoded; copy the file again."
-        )
+        raise CaptureError(f"{path} is damaged or truncated; copy the file again.")
     if pixels.ndim == 2:
         return pixels[None]
-    return np.ascontiguousarray(pixels[..., ::-1].transpose(2, 0, 1))  # OpenCV keeps BGR
+    return np.ascontiguousarray(pixels[..., ::-1].transpose(2, 0, 1))  # OpenCV uses BGR
 
 
 def _decode(path: Path, header: ImageHeader) -> np.ndarray | None:
@@ -135,7 +131,7 @@ def _decode(path: Path, header: ImageHeader) -> np.ndarray | None:
 
 
 def decode(data: np.ndarray, kind: str) -> np.ndarray | None:
-    """Pixels of a PNG or JPEG in memory; None when it is damaged."""
+    """Decode a PNG or JPEG in memory; None if it is damaged."""
     if kind == "PNG" and not _is_whole_png(data.data):
         return None
     if kind == "JPEG" and data.tobytes().count(b"\xff\xda") > MAX_JPEG_SCANS:
@@ -147,7 +143,7 @@ def decode(data: np.ndarray, kind: str) -> np.ndarray | None:
 
 
 def _is_whole_png(data: memoryview) -> bool:
-    """Whether all chunks lie inside the file, up to the last one; the decoder trusts lengths."""
+    """Whether all chunks fit in the file; the decoder trusts their lengths."""
     position = len(_PNG_SIGNATURE)
     while position + 12 <= len(data):
         length, kind = struct.unpack(">I4s", data[position : position + 8])

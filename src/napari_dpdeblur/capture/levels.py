@@ -1,12 +1,12 @@
-"""Black and white levels: linear values, and a check of the black level against the picture."""
+"""sRGB transfer curve, and a check of the black level against the image."""
 
 from __future__ import annotations
 
 import numpy as np
 
 DARKEST_PERCENT = 0.1
-# How far the darkest values may lie from the black level before it is worth a word, as a
-# fraction of white. Read noise of one phone shot stays within it.
+# Distance of the darkest values from the black level that triggers a warning, as a fraction of
+# white. Read noise of one phone capture stays below it.
 BLACK_TOLERANCE = 0.01
 
 
@@ -24,21 +24,21 @@ def linear_to_srgb(linear: np.ndarray) -> np.ndarray:
 
 
 def darkest_level(raw: np.ndarray) -> float:
-    """The level in raw units that only the darkest 0.1 % of the values stay below."""
+    """The 0.1 % percentile of the raw values."""
     return float(np.percentile(raw, DARKEST_PERCENT))
 
 
 def black_warning(darkest: float, black: float, white: float) -> str | None:
-    """One sentence when the darkest values contradict the black level, else None."""
+    """A warning if the darkest values contradict the black level, else None."""
     distance = (darkest - black) / white
     if distance < -BLACK_TOLERANCE:
         return (
-            f"The darkest values reach {darkest:.0f}, below the black level of {black:.0f}: "
-            "it may be too high; set it by hand if shadows look crushed."
+            f"The darkest values reach {darkest:.0f}, below the black level of {black:.0f}, which "
+            "may be too high; set it manually if shadows look clipped."
         )
     if distance > BLACK_TOLERANCE:
         return (
-            f"The darkest values stay at {darkest:.0f}, above the black level of {black:.0f}: "
-            "it may be too low, unless nothing in the scene is dark."
+            f"The darkest values are {darkest:.0f}, above the black level of {black:.0f}, which "
+            "may be too low, unless nothing in the scene is dark."
         )
     return None

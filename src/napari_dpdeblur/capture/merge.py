@@ -1,6 +1,6 @@
-"""Several captures of one static scene become one with less noise.
+"""Merge several captures of a static scene into one with less noise.
 
-Both views of a capture are moved by the same warp, so the disparity between them is kept.
+Both views of a capture are warped alike, so the disparity between them is preserved.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from napari_dpdeblur.capture.dual_pixel import DualPixelCapture, Source
 from napari_dpdeblur.errors import CaptureError
 
-# Correlation of the aligned pictures below which two captures do not show the same scene.
+# Minimum correlation of aligned captures of the same scene.
 MIN_CORRELATION = 0.5
 MAX_SHIFT = 0.1  # as a fraction of the frame
 MAX_GUIDE_PX = 1024
@@ -27,13 +27,13 @@ MAD_TO_SIGMA = 1.4826  # median absolute deviation to standard deviation of norm
 
 
 def merge_captures(captures: Sequence[DualPixelCapture], align: bool = True) -> DualPixelCapture:
-    """Align captures of one static scene to the first and average them robustly.
+    """Align captures of a static scene to the first one and average them robustly.
 
-    The result has float32 ``raw`` in the levels of the captures and lists all their files.
-    ``align=False`` is for pictures without anything to align, such as white sheets.
+    The result has float32 ``raw`` with the levels of the captures, and lists all files.
+    ``align=False`` is for captures without structure, such as white sheets.
     """
     if not captures:
-        raise CaptureError("There is nothing to merge; give at least one capture.")
+        raise CaptureError("No captures to merge; at least one is required.")
     first = captures[0]
     for other in captures[1:]:
         _check_same_kind(first, other)
@@ -58,7 +58,7 @@ def _check_same_kind(first: DualPixelCapture, other: DualPixelCapture) -> None:
     if kind(first) != kind(other):
         raise CaptureError(
             f"{other.name} cannot be merged with {first.name}: size, levels, pixel aspect and "
-            f"orientation must be the same, but they are {kind(other)} and {kind(first)}."
+            f"orientation must be equal, but are {kind(other)} and {kind(first)}."
         )
 
 
@@ -71,7 +71,7 @@ def _joint_source(captures: Sequence[DualPixelCapture]) -> Source:
 
 
 def _warp_to(first: DualPixelCapture, other: DualPixelCapture) -> np.ndarray:
-    """Affine map (2, 3) from pixels of ``first`` to pixels of ``other``, a rigid motion."""
+    """Rigid motion from pixels of ``first`` to pixels of ``other``, as an affine map (2, 3)."""
     target, moving = _guide(first), _guide(other)
     everywhere = np.ones(moving.shape, np.uint8)
     start = np.eye(2, 3, dtype=np.float32)
@@ -93,14 +93,14 @@ def _alignment_error(first: DualPixelCapture, other: DualPixelCapture, reason: s
     file = other.source.files[0] if other.source.files else other.name
     return CaptureError(
         f"{file} cannot be aligned with {first.name}: {reason}; leave it out, or merge only "
-        "captures of one static scene."
+        "captures of the same static scene."
     )
 
 
 def _guide(capture: DualPixelCapture) -> np.ndarray:
-    """Detail of the mean of both views on square pixels, at most 1024 px wide: float32.
+    """High-pass filtered mean of both views on square pixels, at most 1024 px wide: float32.
 
-    Without the low frequencies: vignetting stays with the sensor and would hold the match back.
+    Low frequencies are removed because vignetting does not move with the scene.
     """
     mean = capture.views.mean(axis=(0, 1), dtype=np.float32)
     height, width = mean.shape
@@ -119,7 +119,7 @@ def _window(guide: np.ndarray) -> np.ndarray:
 def _in_capture_pixels(
     rigid: np.ndarray, capture: DualPixelCapture, guide_shape: tuple[int, ...]
 ) -> np.ndarray:
-    """Carry a map between guides over to the pixels of the captures: S^-1 M S."""
+    """Convert a map between guides to pixels of the captures: S^-1 M S."""
     scale_x = guide_shape[1] / capture.shape[3]
     scale_y = guide_shape[0] / capture.shape[2]
     to_guide = np.array(
@@ -130,7 +130,7 @@ def _in_capture_pixels(
 
 
 def _moved(plane: np.ndarray, warp: np.ndarray) -> np.ndarray:
-    """Sample a plane (H, W) at the warped positions; NaN outside of it."""
+    """Sample a plane (H, W) at the warped positions; NaN outside."""
     values = plane.astype(np.float32)
     if np.array_equal(warp, np.eye(2, 3)):
         return values
@@ -154,8 +154,7 @@ def _robust_plane(
 def _clipped_mean(stack: np.ndarray) -> np.ndarray:
     """Mean over captures (N, H, W) of the values near their median, float32 (H, W).
 
-    The noise is estimated from the neighbourhood, because a handful of values per pixel is too
-    few for a spread of their own.
+    The noise is estimated from the neighbourhood, because there are too few values per pixel.
     """
     if len(stack) < 3:
         return np.asarray(np.nanmean(stack, axis=0), np.float32)
@@ -165,12 +164,12 @@ def _clipped_mean(stack: np.ndarray) -> np.ndarray:
     noise = MAD_TO_SIGMA * cv2.blur(spread, (NOISE_WINDOW_PX, NOISE_WINDOW_PX))
     good = distance <= np.maximum(CLIP_SIGMAS * noise, 1.0)
     total, count = np.where(good, stack, 0.0).sum(axis=0), good.sum(axis=0)
-    # Two values that contradict each other both lie far from their median.
+    # Two contradicting values are both far from their median.
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), median), np.float32)
 
 
 def _median(stack: np.ndarray) -> np.ndarray:
-    """Median over the first axis of what is not NaN; several times faster than nanmedian."""
+    """Median over the first axis, ignoring NaN; several times faster than nanmedian."""
     ranked = np.sort(stack, axis=0)  # NaN comes last
     count = np.isfinite(stack).sum(axis=0, keepdims=True)
     middle = [np.take_along_axis(ranked, (count - 1 + i) // 2, axis=0)[0] for i in (0, 1)]

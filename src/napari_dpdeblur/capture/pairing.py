@@ -1,4 +1,4 @@
-"""From paths to captures: either file of a pair, both files, or a folder gives one capture."""
+"""Find and open captures: from either file of a pair, both files, or a folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from napari_dpdeblur.capture.formats import CaptureFormat, CapturePart, Levels
 from napari_dpdeblur.capture.pixel import APP_PGM, GARG_PNG, PUBLISHED_PNG
 from napari_dpdeblur.errors import CaptureError
 
-# The portrait layout comes first: its file names could be taken for something else.
+# The portrait layout comes first, because its file names match other formats as well.
 FORMATS = (GARG_PNG, APP_PGM, PUBLISHED_PNG, DPDD_PNG, NUMBERED_JPEG, CANON_RAW)
 PathLike = str | os.PathLike[str]
 
@@ -20,12 +20,12 @@ PathLike = str | os.PathLike[str]
 def open_capture(
     *paths: PathLike, black: float | None = None, white: float | None = None
 ) -> DualPixelCapture:
-    """Open one capture from either file of its pair, both files, or a folder that holds it.
+    """Open one capture from either file of its pair, both files, or its folder.
 
-    ``black`` and ``white`` replace the levels of the format, in raw units.
+    ``black`` and ``white`` override the levels of the format, in raw units.
     """
     if not paths:
-        raise CaptureError("No capture was given; name a file of the pair or its folder.")
+        raise CaptureError("No capture was given; specify a file of the pair or its folder.")
     given = [_absolute(path) for path in paths]
     try:
         capture_format, part = _only_one(given)
@@ -35,31 +35,31 @@ def open_capture(
     except OSError as error:
         raise CaptureError(f"{given[0]} cannot be read: {error.strerror or error}.") from error
     except ValueError as error:  # a path with a null character
-        raise CaptureError(f"{str(given[0])!r} is not the name of a file.") from error
+        raise CaptureError(f"{str(given[0])!r} is not a valid file name.") from error
 
 
 def find_captures(folder: PathLike) -> list[tuple[Path, ...]]:
     """Files of every complete capture in a folder, sorted: (left, right), or (file,) for raw.
 
-    Only layouts that keep the views in folders of their own are searched below it.
+    Subfolders are searched only for layouts that keep each view in its own folder.
     """
     found = {part.files for _, part in _parts_below(_absolute(folder)) if part.has_partner}
     return sorted(found)
 
 
 def list_captures(paths: Iterable[PathLike]) -> list[tuple[Path, ...]]:
-    """What to open for every capture that files and folders name, each capture once."""
+    """Files of every capture in the given files and folders, without duplicates."""
     found: dict[tuple[Path, ...], tuple[Path, ...]] = {}
     for path in map(_absolute, paths):
         inside = find_captures(path) if path.is_dir() else []
         found.update({files: files for files in inside})
-        if not inside:  # a file, or a folder about which there is something to say
+        if not inside:  # a file, or a folder to report an error for
             found.setdefault(_only_one([path])[1].files, (path,))
     return list(found.values())
 
 
 def capture_name(files: Sequence[Path]) -> str:
-    """The name of the capture that files belong to: 001 for `001_left.png`, `001_right.png`."""
+    """Name of a capture from its files: 001 for `001_left.png`, `001_right.png`."""
     recognised = _recognise(files[0])
     return files[0].stem if recognised is None else recognised[1].name
 
@@ -96,7 +96,7 @@ def _only_one(given: list[Path]) -> tuple[CaptureFormat, CapturePart]:
 
 
 def _joined(part: CapturePart, other: CapturePart) -> CapturePart:
-    """Two views that were named explicitly because they lie in different folders."""
+    """Two views given explicitly because they are in different folders."""
     if part.side == other.side:
         raise _not_a_pair(part.path, other.path)
     return CapturePart(part.path, part.name, part.side, other.path)
@@ -110,7 +110,7 @@ def _from_file(path: Path) -> tuple[CaptureFormat, CapturePart]:
         examples = ", ".join(known.example for known in FORMATS)
         raise CaptureError(
             f"{path} is not named like a view of a dual-pixel capture (for example {examples}); "
-            "rename it or open another file."
+            "rename it or choose another file."
         )
     return recognised
 
@@ -131,19 +131,19 @@ def _in_folder(folder: Path) -> tuple[CaptureFormat, CapturePart]:
     if complete:
         names = sorted({part.name for _, part in complete.values()})
         raise CaptureError(
-            f"{folder} holds {len(complete)} captures ({names[0]} to {names[-1]}); "
-            "name a file of the one to open."
+            f"{folder} contains {len(complete)} captures ({names[0]} to {names[-1]}); specify a "
+            "file of the one to open."
         )
     if parts:
         raise _missing_partner(parts[0][1])
     raise CaptureError(
-        f"{folder} holds no dual-pixel capture; expected files like {APP_PGM.example} and "
-        "their partners."
+        f"{folder} contains no dual-pixel capture; expected a pair of files such as "
+        f"{APP_PGM.example} and its partner."
     )
 
 
 def _parts_below(folder: Path) -> Iterator[tuple[CaptureFormat, CapturePart]]:
-    """Every file in a folder that is named and built like a view of a capture."""
+    """Every file in a folder that is recognised as a view of a capture."""
     if not folder.is_dir():
         raise CaptureError(f"{folder} is not a folder.")
     for known in FORMATS:
@@ -166,12 +166,12 @@ def _missing_partner(part: CapturePart) -> CaptureError:
     side = ("left", "right")[1 - part.side]
     return CaptureError(
         f"{part.path} has no partner: the {side} view {partner.name} is missing in "
-        f"{partner.parent}; put both files of the capture there."
+        f"{partner.parent}; copy both files of the capture."
     )
 
 
 def _not_a_pair(first: Path, second: Path) -> CaptureError:
     return CaptureError(
         f"{first} and {second} are not the two views of one capture; "
-        "give the left and the right file of one exposure."
+        "specify the left and the right file of the same exposure."
     )

@@ -1,6 +1,6 @@
-"""Binary PGM (P5), strictly: what the capture app writes, and nothing that merely claims to be it.
+"""Read and write binary PGM (P5) files, strictly as the capture app writes them.
 
-The header is checked against the size of the file before any pixel is allocated.
+The header is checked against the file size before any pixel is allocated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ASPECT = re.compile(rb"#\s*pixel_aspect\s+([0-9.]+)\s*[\r\n]")
 
 @dataclass(frozen=True)
 class PgmHeader:
-    """Size, largest value and start of the pixels; ``pixel_aspect`` if a comment gives it."""
+    """Size, maximum value and offset of the pixels; ``pixel_aspect`` if a comment has it."""
 
     width: int
     height: int
@@ -44,17 +44,17 @@ class PgmHeader:
 
     @property
     def data_bytes(self) -> int:
-        """Bytes of pixels that the header announces."""
+        """Size of the pixels in bytes, according to the header."""
         return self.width * self.height * self.bits // 8
 
 
 def peek_pgm_header(path: Path) -> PgmHeader:
-    """Parse the header alone; whether the pixels are there is another question."""
+    """Parse the header without checking that the pixels are complete."""
     return _peek(path)[0]
 
 
 def read_pgm_header(path: Path) -> PgmHeader:
-    """Parse the header and check it against the size of the file, without reading the pixels."""
+    """Parse the header and check it against the file size, without reading pixels."""
     header, size_bytes = _peek(path)
     _check_size(header, size_bytes, path)
     return header
@@ -73,13 +73,13 @@ def _parse_header(start: bytes, path: Path) -> PgmHeader:
     match = _HEADER.match(start)
     if match is None:
         raise CaptureError(
-            f"{path} is not a binary PGM picture (it does not start with a P5 header); "
-            "open the file that the capture app wrote."
+            f"{path} is not a binary PGM image (it does not start with a P5 header); "
+            "open the file written by the capture app."
         )
     width, height, max_value = (int(word) for word in match.groups())
     if width == 0 or height == 0 or not 0 < max_value <= 65535:
         raise CaptureError(
-            f"{path} has an impossible PGM header: {width} x {height} px with values up to "
+            f"{path} has an invalid PGM header: {width} x {height} px with values up to "
             f"{max_value}; copy the file again."
         )
     comment = _ASPECT.search(match.group(0))
@@ -98,24 +98,24 @@ def _positive(word: bytes) -> float | None:
 def _check_size(header: PgmHeader, size_bytes: int, path: Path) -> None:
     if header.width * header.height > MAX_PIXELS:
         raise CaptureError(
-            f"{path} claims {header.width} x {header.height} px, more than the "
-            f"{MAX_PIXELS // 10**6} megapixels that are accepted; the file is damaged."
+            f"{path} declares {header.width} x {header.height} px, more than the limit of "
+            f"{MAX_PIXELS // 10**6} megapixels; the file is damaged."
         )
     found = size_bytes - header.offset_bytes
     if found < header.data_bytes:
         raise CaptureError(
-            f"{path} is truncated: its header announces {header.data_bytes} bytes of pixels, "
+            f"{path} is truncated: its header declares {header.data_bytes} bytes of pixels, "
             f"but only {max(found, 0)} follow; copy the file again."
         )
     if found > header.data_bytes:
         raise CaptureError(
-            f"{path} has {found - header.data_bytes} bytes more than its header announces; "
+            f"{path} has {found - header.data_bytes} bytes more than its header declares; "
             "copy the file again."
         )
 
 
 def read_pgm(path: Path) -> tuple[np.ndarray, PgmHeader]:
-    """Pixels (H, W) as uint8 or uint16, and the header."""
+    """Read pixels (H, W) as uint8 or uint16, and the header."""
     header = read_pgm_header(path)
     dtype = np.dtype("u1") if header.bits == 8 else np.dtype(">u2")
     try:
@@ -125,7 +125,7 @@ def read_pgm(path: Path) -> tuple[np.ndarray, PgmHeader]:
     except OSError as error:
         raise CaptureError(f"{path} cannot be read: {error.strerror or error}.") from error
     if flat.size < count:
-        raise CaptureError(f"{path} became shorter while it was read; copy the file again.")
+        raise CaptureError(f"{path} was truncated while it was read; copy the file again.")
     pixels = flat.reshape(header.height, header.width)
     return pixels.astype(dtype.newbyteorder("=")), header
 
@@ -138,18 +138,18 @@ def write_pgm(
 ) -> None:
     """Write (H, W) uint8 or uint16 pixels with the app's header.
 
-    A pixel aspect other than the app's goes into a comment, which :func:`read_pgm` understands.
+    A pixel aspect other than the app's is stored in a comment, which :func:`read_pgm` parses.
     """
     if pixels.ndim != 2 or pixels.dtype not in (np.uint8, np.uint16) or pixels.size == 0:
         raise CaptureError(
-            f"{path}: a PGM holds one plane of uint8 or uint16 values, but this is "
-            f"{pixels.dtype} with shape {pixels.shape}."
+            f"{path}: a PGM stores one plane of uint8 or uint16 values, not {pixels.dtype} with "
+            f"shape {pixels.shape}."
         )
     limit = max_value or int(np.iinfo(pixels.dtype).max)
     if (limit < 256) != (pixels.dtype == np.uint8) or int(pixels.max()) > limit:
         raise CaptureError(
-            f"{path}: {pixels.dtype} values up to {int(pixels.max())} do not fit a PGM whose "
-            f"largest value is {limit}."
+            f"{path}: {pixels.dtype} values up to {int(pixels.max())} do not fit a PGM with a "
+            f"maximum value of {limit}."
         )
     is_app_like = pixel_aspect == APP_PIXEL_ASPECT
     comment = "" if is_app_like else f"# pixel_aspect {pixel_aspect:g}\n"

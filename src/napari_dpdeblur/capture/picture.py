@@ -1,4 +1,4 @@
-"""Any PNG, JPEG or TIFF picture as OpenCV sees it, after its size was checked."""
+"""Decode any PNG, JPEG or TIFF image with OpenCV, after checking its size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TIFF_STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
 
 def decode_picture(path: Path) -> np.ndarray | None:
-    """Pixels (H, W) or (H, W, channels), colours blue first; None when it cannot be decoded."""
+    """Pixels (H, W) or (H, W, channels) in BGR order; None if the file cannot be decoded."""
     try:
         data = np.frombuffer(read_regular(path, MAX_BYTES), np.uint8)
         if data[:4].tobytes() in _TIFF_STARTS:

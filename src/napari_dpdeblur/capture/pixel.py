@@ -1,6 +1,6 @@
-"""Captures of Google Pixel phones: the capture app's PGM pairs and two published datasets.
+"""Read captures of Google Pixel phones: PGM pairs of the capture app and two published datasets.
 
-All of them hold the green channel with linear values.
+All contain linear values of the green channel.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from napari_dpdeblur.capture.formats import (
     pair_in_folder,
     read_views,
 )
-from napari_dpdeblur.capture.image_file import read_image, read_image_header
+from napari_dpdeblur.capture.image_file import read_image_header, read_pixels
 from napari_dpdeblur.capture.pgm import APP_PIXEL_ASPECT, peek_pgm_header, read_pgm
 from napari_dpdeblur.errors import CaptureError
 
 APP_BLACK, APP_WHITE = 4096.0, 65535.0
 PUBLISHED_BLACK, PUBLISHED_WHITE = 1024.0, 16383.0
-# The sensor has 10 bits: the app stretches them to 16, the published scenes hold 16 times them.
+# The sensor has 10 bits: the app scales them to 16 bits, the published scenes multiply by 16.
 SENSOR_WHITE = 1023
 APP_TO_PUBLISHED = SENSOR_WHITE * 16 / APP_WHITE
 # The published files exceed their white level by up to 0.5 %, where rows were interpolated.
@@ -40,7 +40,7 @@ _GARG_WORDS = ("leftPd", "rightPd")
 def published_values(capture: DualPixelCapture) -> np.ndarray:
     """Raw values (2, C, H, W) on the 14-bit scale of the published scenes, black at 1024: float32.
 
-    v14 = v16 * 1023 * 16 / 65535 for a capture of the app, else what brings white to 16383.
+    v14 = v16 * 1023 * 16 / 65535 for a capture of the app, else scaled so that white is 16383.
     """
     raw = capture.raw.astype(np.float32)
     if capture.source.format == APP_PGM.id:
@@ -50,7 +50,7 @@ def published_values(capture: DualPixelCapture) -> np.ndarray:
 
 
 def app_values(sensor: np.ndarray) -> np.ndarray:
-    """What the app stores of light in sensor steps above black: rounded, clipped, uint16."""
+    """Values that the app stores for sensor counts above black: rounded, clipped, uint16."""
     black = APP_BLACK * SENSOR_WHITE / APP_WHITE
     steps = np.clip(np.round(sensor + black), 0, SENSOR_WHITE)
     return np.asarray(np.round(steps * (APP_WHITE / SENSOR_WHITE)), np.uint16)
@@ -70,9 +70,9 @@ def _load_app(part: CapturePart, levels: Levels) -> DualPixelCapture:
     headers = [peek_pgm_header(path) for path in part.files]
     if headers[0].max_value != headers[1].max_value:
         raise CaptureError(
-            f"{part.files[0].name} and {part.files[1].name} have different bit depths (largest "
-            f"values {headers[0].max_value} and {headers[1].max_value}); both views of a capture "
-            "must come from one exposure."
+            f"{part.files[0].name} and {part.files[1].name} have different bit depths (maximum "
+            f"values {headers[0].max_value} and {headers[1].max_value}); both views must come from "
+            "the same exposure."
         )
     raw = read_views(part, lambda path: read_pgm(path)[0][None])
     limit = headers[0].max_value
@@ -97,7 +97,7 @@ def _is_grey16(path: Path) -> bool:
 
 
 def _claims_published(part: CapturePart) -> bool:
-    """16-bit grey with a number for a name, or with a partner of the same kind."""
+    """16-bit greyscale with a numeric name or with a partner of the same kind."""
     if not _is_grey16(part.path):
         return False
     return part.name.isdigit() or (part.has_partner and all(map(_is_grey16, part.files)))
@@ -108,9 +108,9 @@ def _load_published(part: CapturePart, levels: Levels) -> DualPixelCapture:
     black, white = levels.resolve(PUBLISHED_BLACK, PUBLISHED_WHITE)
     if levels.white is None and raw.max() > PUBLISHED_WHITE * WHITE_OVERSHOOT:
         raise CaptureError(
-            f"{part.files[0]} is not a 14-bit dual-pixel view: its pair reaches {raw.max()}, but "
-            f"the white level is {PUBLISHED_WHITE:.0f}; give the black and white level if it is "
-            "a linear view on another scale."
+            f"{part.files[0]} is not a 14-bit dual-pixel view: its values reach {raw.max()}, above "
+            f"the white level of {PUBLISHED_WHITE:.0f}; set the black and white level if it is a "
+            "linear view on another scale."
         )
     source = Source.of(PUBLISHED_PNG.id, part.files)
     return DualPixelCapture(raw, black, white, part.name, source, row_upsampling=2)
@@ -120,10 +120,10 @@ def _read_grey16(path: Path) -> np.ndarray:
     header = read_image_header(path)
     if header.channels != 1 or header.bits != 16:
         raise CaptureError(
-            f"{path} is a {header}, but a view of a published pair is a 16-bit grey PNG with "
-            "linear 14-bit values; open the original file."
+            f"{path} is not a 16-bit greyscale PNG with linear 14-bit values ({header}); open the "
+            "original file."
         )
-    return read_image(path)
+    return read_pixels(path)
 
 
 def _locate_garg(path: Path) -> CapturePart | None:
@@ -159,14 +159,14 @@ def _load_garg(part: CapturePart, levels: Levels) -> DualPixelCapture:
 
 
 def _read_grey(path: Path) -> np.ndarray:
-    pixels = read_image(path)
+    pixels = read_pixels(path)
     if len(pixels) != 1:
-        raise CaptureError(f"{path} is an RGB picture, but a dual-pixel view has one channel.")
+        raise CaptureError(f"{path} is an RGB image; expected a single channel.")
     return pixels
 
 
 def _garg_levels(raw: np.ndarray) -> tuple[float, float]:
-    """The dataset does not store its levels: 14-bit or 16-bit scale by the largest value."""
+    """Guess 14-bit or 16-bit scale from the largest value, as the dataset stores no levels."""
     if raw.dtype == np.uint8:
         return 0.0, 255.0
     if raw.max() <= PUBLISHED_WHITE * WHITE_OVERSHOOT:

@@ -40,6 +40,8 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Read, render, write."""
     from napari_dpdeblur.calibration import load_calibration
+    from napari_dpdeblur.generators import finish
+    from napari_dpdeblur.progress_bar import count_bar
     from napari_dpdeblur.results.atomic_folder import atomic_folder, check_output_folder
     from napari_dpdeblur.results.render import layer_blur, render_views
     from napari_dpdeblur.results.tiff_files import write_image
@@ -47,7 +49,8 @@ def run(arguments: argparse.Namespace) -> None:
     check_output_folder(arguments.output, overwrite=False, known_files=())
     mpi = _load_mpi(arguments.mpi)
     blur = layer_blur(mpi, load_calibration(arguments.calibration), arguments.crop)
-    views = render_views(mpi, blur)
+    with count_bar("Rendering", "layer") as show:
+        views = finish(render_views(mpi, blur), lambda counts: show(*counts))
     names = ["left.tif", "right.tif"]
     with atomic_folder(arguments.output, overwrite=False, known_files=()) as partial:
         for name, view in zip(names, views, strict=True):

@@ -1,1 +1,1 @@
-"""Published data to fetch, and synthetic data to render."""
+"""Published data to download, and synthetic data to render."""

@@ -1,6 +1,6 @@
-"""The Pixel 4 calibration and scenes that Xin et al. (ICCV 2021) published, for users.
+"""Download the Pixel 4 calibration and scenes published by Xin et al. (ICCV 2021).
 
-Nothing of it is shipped here: the files come from the authors' repository into the user's cache.
+They are not part of this package: files are fetched from the authors' repository into the cache.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pooch
-from tqdm import tqdm
 
 from napari_dpdeblur.errors import DownloadError
 from napari_dpdeblur.files.cache import user_cache
+from napari_dpdeblur.progress_bar import count_bar
 
 MIRROR_VARIABLE = "DPDEBLUR_PIXEL4_MIRROR"
 COMMIT = "d6a92620163cb462ff5b77a813bc5c03b0dab240"
@@ -30,25 +30,24 @@ _CALIBRATION_FOLDER = "calibration/"
 
 
 def fetch_pixel4(scenes: Iterable[str | int] | None = None, progress: bool = True) -> Path:
-    """Download the published calibration and scenes once; return the folder that holds them.
+    """Download the published calibration and scenes, and return their folder.
 
-    ``scenes`` are numbers 1 to 17 (None: all; empty: the calibration alone). Each scene comes with
-    its ground truth. Files that are there already and match their checksum are not fetched again.
+    ``scenes`` are numbers from 1 to 17 (None: all; empty: only the calibration). Each scene
+    includes its ground truth. Files that exist and match their checksum are not downloaded again.
     """
     steps = fetch_steps(scenes)
-    with tqdm(desc="Fetching pixel4", unit="file", disable=not progress) as bar:
-        for done, bar.total, name in steps:
-            bar.update(done - bar.n)
-            bar.set_postfix_str(name)
-        bar.update(bar.total - bar.n)
+    with count_bar("Fetching pixel4", "file", is_quiet=not progress, delay_s=0) as show:
+        for done, total, name in steps:
+            show(done, total, name)
+        show(total, total)
     return cache_folder()
 
 
 def fetch_steps(scenes: Iterable[str | int] | None = None) -> Iterator[tuple[int, int, str]]:
-    """Do what :func:`fetch_pixel4` does, file by file.
+    """Download file by file, as :func:`fetch_pixel4` does.
 
-    Yields before each file how many are done, how many there are, and its name: whoever watches
-    can show that, or stop. A scene that does not exist is refused at once.
+    Yields before each file: files done, files in total, file name. An unknown scene is refused
+    immediately.
     """
     source = os.environ.get(MIRROR_VARIABLE) or PUBLISHED_URL
     store = _store(source)
@@ -64,17 +63,17 @@ def _fetched(
 
 
 def cache_folder() -> Path:
-    """The folder that holds what was fetched."""
+    """The folder of downloaded files."""
     return user_cache("pixel4")
 
 
 def calibration_folder() -> Path:
-    """The folder that holds the calibration when it was fetched."""
+    """The folder of the downloaded calibration."""
     return cache_folder() / _CALIBRATION_FOLDER
 
 
 def _store(source: str) -> pooch.Pooch:
-    # A local mirror never fails by chance, a network may.
+    # A network may fail temporarily, a local mirror does not.
     retries = 1 if _is_url(source) else 0
     store = pooch.create(
         cache_folder(),
@@ -97,7 +96,7 @@ def _scene_names(scenes: Iterable[str | int] | None) -> list[str]:
     for name in names:
         if name not in SCENES:
             raise DownloadError(
-                f"There is no published Pixel 4 scene {name}; choose from {SCENES[0]} to "
+                f"There is no published Pixel 4 scene {name}; choose one from {SCENES[0]} to "
                 f"{SCENES[-1]}."
             )
     return names
@@ -113,18 +112,18 @@ def _names(scenes: list[str], registry: Iterable[str]) -> list[str]:
 def _fetch(store: pooch.Pooch, name: str, source: str) -> None:
     downloader = None if _is_url(source) else _copy
     log_level = pooch.get_logger().level
-    pooch.get_logger().setLevel("ERROR")  # our own bar says what is fetched
+    pooch.get_logger().setLevel("ERROR")  # the progress bar shows what is fetched
     try:
         store.fetch(name, downloader=downloader)
     except OSError as error:
         raise DownloadError(
-            f"{name} cannot be fetched from {source}: {_reason(error)}; check the network "
-            f"connection, or set {MIRROR_VARIABLE} to a folder or address that holds the files."
+            f"{name} cannot be downloaded from {source}: {_reason(error)}; check the network "
+            f"connection, or set {MIRROR_VARIABLE} to a folder or URL with the files."
         ) from error
     except ValueError as error:
         raise DownloadError(
-            f"{name} from {source} does not match its published checksum; the copy is damaged or "
-            "has been changed, and was not kept."
+            f"{name} from {source} does not match its published checksum; the file is damaged or "
+            "has been changed, and was discarded."
         ) from error
     finally:
         pooch.get_logger().setLevel(log_level)
@@ -136,7 +135,7 @@ def _copy(url: str, output_file: Any, _: object) -> None:
 
 
 def _reason(error: OSError) -> str:
-    """The error in a few words: its kind when the text is a nest of other people's classes."""
+    """A short description of the error."""
     if error.strerror:
         return error.strerror
     response = getattr(error, "response", None)

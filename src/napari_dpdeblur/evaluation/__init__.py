@@ -1,39 +1,9 @@
-"""How good a result is: alignment with the ground truth and the six published metrics."""
+"""Evaluation against ground truth: alignment and the six published metrics.
 
-from napari_dpdeblur.evaluation.alignment import Alignment, align_affine
-from napari_dpdeblur.evaluation.evaluate_run import evaluate_run, format_report
-from napari_dpdeblur.evaluation.ground_truth import (
-    DefocusTruth,
-    defocus_path,
-    load_defocus,
-    load_sharp,
-    sharp_path,
-)
-from napari_dpdeblur.evaluation.metrics import (
-    DefocusScores,
-    ImageScores,
-    defocus_scores,
-    image_scores,
-    mae,
-    psnr,
-    ssim,
-)
+Names are imported on first use, so that the command line can list the baselines without loading
+OpenCV; the stub file beside this one says where they are.
+"""
 
-__all__ = [
-    "Alignment",
-    "DefocusScores",
-    "DefocusTruth",
-    "ImageScores",
-    "align_affine",
-    "defocus_path",
-    "defocus_scores",
-    "evaluate_run",
-    "format_report",
-    "image_scores",
-    "load_defocus",
-    "load_sharp",
-    "mae",
-    "psnr",
-    "sharp_path",
-    "ssim",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

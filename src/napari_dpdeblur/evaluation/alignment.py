@@ -1,8 +1,8 @@
 """Affine alignment of a result with its ground truth.
 
-A deblurring method may shift the whole image by the common offset of the blur kernels, and the
-ground truth was captured with another focus setting, so images are compared only after an affine
-transform has been found by maximising the enhanced correlation coefficient (ECC).
+A deblurring method may shift the image by the common offset of the blur kernels, and the ground
+truth was captured with another focus setting. Images are therefore aligned by an affine transform
+that maximises the enhanced correlation coefficient (ECC).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from napari_dpdeblur.array_types import AnyFloatArray
 
-# From gentle to strong pre-filtering: a strong filter widens the basin of convergence.
+# From weak to strong smoothing, which widens the basin of convergence.
 GAUSSIAN_SIZES_PX = (5, 15)
 MAX_ITERATIONS = 100
 MIN_INCREMENT = 1e-6
-# A refocused lens moves image corners by a few pixels; more than this is a false match.
+# Refocusing moves image corners by a few pixels; larger shifts are false matches.
 MAX_SHIFT_FRACTION = 0.03
 MIN_SHIFT_LIMIT_PX = 16.0
 
@@ -34,11 +34,11 @@ class Alignment:
 
     @classmethod
     def identity(cls, warning: str | None = None) -> Alignment:
-        """No movement; `warning` says why when an alignment was wanted."""
+        """The identity; `warning` says why the alignment failed."""
         return cls(np.eye(2, 3), None, warning)
 
     def apply(self, image: AnyFloatArray) -> AnyFloatArray:
-        """Resample `image` (C, H, W) on the pixels of the ground truth; borders are replicated."""
+        """Resample `image` (C, H, W) on the pixel grid of the ground truth, replicating borders."""
         if np.array_equal(self.matrix, np.eye(2, 3)):
             return image
         size = (image.shape[2], image.shape[1])
@@ -50,7 +50,7 @@ class Alignment:
         return np.stack(channels)
 
     def corner_shift_px(self, height: int, width: int) -> float:
-        """Largest distance that a corner of the image moves."""
+        """Largest shift of an image corner."""
         x, y = width - 1.0, height - 1.0
         corners = np.array([[0, 0, 1], [x, 0, 1], [0, y, 1], [x, y, 1]])
         moved = corners @ np.asarray(self.matrix, dtype=np.float64).T
@@ -58,9 +58,9 @@ class Alignment:
 
 
 def align_affine(result: AnyFloatArray, truth: AnyFloatArray) -> Alignment:
-    """Find the affine transform that lays `result` (C, H, W) on `truth` (C, H, W).
+    """Find the affine transform that aligns `result` (C, H, W) with `truth` (C, H, W).
 
-    Never raises for lack of structure: the identity with a warning is the answer then.
+    If the alignment fails, the result is the identity with a warning.
     """
     moving, reference = _normalised(result), _normalised(truth)
     if moving is None or reference is None:
@@ -71,12 +71,12 @@ def align_affine(result: AnyFloatArray, truth: AnyFloatArray) -> Alignment:
         if found is not None and found.corner_shift_px(*reference.shape) <= limit_px:
             return found
     return Alignment.identity(
-        "The images were not aligned because the alignment did not converge to a small movement."
+        "The images were not aligned because the alignment did not converge to a small shift."
     )
 
 
 def _normalised(image: AnyFloatArray) -> npt.NDArray[np.float32] | None:
-    """Mean over channels with zero mean and unit spread, because linear images are dim."""
+    """Mean over channels, normalised to zero mean and unit variance."""
     gray = np.asarray(image, dtype=np.float64).mean(axis=0)
     spread = float(gray.std())
     if spread <= 1e-9 * max(1e-30, float(np.abs(gray).max())):

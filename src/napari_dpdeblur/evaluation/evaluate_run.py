@@ -1,4 +1,4 @@
-"""Compare a run folder with its ground truth."""
+"""Score a run folder against its ground truth."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ def evaluate_run(
 
     Returns plain values, ready for JSON: `image` (psnr_db, ssim, mae, alignment, protocol) and
     `defocus` (aiwe1, aiwe2, one_minus_spearman and its ordinal form, protocol), each only where a
-    truth was given. A PSNR of identical images, which has no finite value, is None.
+    truth was given. The PSNR of identical images, which is infinite, is None.
     """
     run_folder = Path(run_folder)
     if sharp is None and defocus is None:
         raise EvaluationError(
-            "There is nothing to compare the run with; "
-            "give a sharp image, a defocus map or both as ground truth."
+            "No ground truth was given; specify a sharp image, a defocus map or both."
         )
     if not run_folder.is_dir():
         raise ResultError(f"The run folder {run_folder} does not exist; check the path.")
@@ -74,7 +73,7 @@ def _evaluate_defocus(result: Path, truth: Path) -> dict[str, Any]:
 
 
 def format_report(report: dict[str, Any]) -> str:
-    """The report as a short table for people."""
+    """The report as a short table."""
     lines = [f"run            {report['run']}"]
     if (image := report.get("image")) is not None:
         psnr = "identical" if image["psnr_db"] is None else f"{image['psnr_db']:.2f} dB"

@@ -1,4 +1,4 @@
-"""Ground truth in the layout of the published Pixel 4 scenes.
+"""Read ground truth in the layout of the published Pixel 4 scenes.
 
 `gt_all_in_focus_im/NNN_gt.png` is 16-bit and linear: divided by 65535 it has the unit of the
 views. `gt_defocus_map/NNN_gt.png` is 8-bit, larger means more blur, 0 means no confidence.
@@ -23,47 +23,47 @@ FULL_SCALE = {"uint8": 255.0, "uint16": 65535.0, "float32": 1.0}
 
 @dataclass(frozen=True)
 class DefocusTruth:
-    """True blur (H, W) in 0..1 up to an affine map, and confidence (H, W), 0 or 1."""
+    """True defocus (H, W) in 0..1, up to an affine map, and confidence (H, W), 0 or 1."""
 
     defocus: FloatArray
     confidence: FloatArray
 
 
 def sharp_path(folder: Path, scene: str) -> Path:
-    """Where the published layout keeps the sharp image of a scene."""
+    """Path of the sharp image of a scene in the published layout."""
     return Path(folder) / SHARP_FOLDER / f"{scene}{TRUTH_SUFFIX}"
 
 
 def defocus_path(folder: Path, scene: str) -> Path:
-    """Where the published layout keeps the defocus map of a scene."""
+    """Path of the defocus map of a scene in the published layout."""
     return Path(folder) / DEFOCUS_FOLDER / f"{scene}{TRUTH_SUFFIX}"
 
 
 def load_sharp(path: Path) -> FloatArray:
-    """Read a sharp image as float32, (C, H, W), linear; full scale of an integer file is 1."""
+    """Read a sharp image as float32 (C, H, W), linear; integer full scale becomes 1."""
     return load_picture(path, "ground-truth image")
 
 
 def load_defocus(path: Path) -> DefocusTruth:
-    """Read a defocus map; 0 (or less, or not a number) marks a pixel without confidence."""
+    """Read a defocus map; pixels that are not positive have no confidence."""
     pixels = _read_map(Path(path), "ground-truth defocus map")
     return DefocusTruth(pixels, (pixels > 0).astype(np.float32))
 
 
 def load_picture(path: Path, name: str) -> FloatArray:
-    """Read an image as :func:`load_sharp` does; ``name`` is what messages call it."""
+    """Read an image like :func:`load_sharp`; ``name`` is used in messages."""
     return _channels_first(_read_picture(Path(path), name))
 
 
 def load_predicted_map(path: Path) -> FloatArray:
-    """Read a defocus map (H, W) that another program made; every value counts."""
+    """Read a defocus map (H, W) of another program; all values are used."""
     return _read_map(Path(path), "predicted defocus map")
 
 
 def _channels_first(pixels: FloatArray) -> FloatArray:
     if pixels.ndim == 2:
         pixels = pixels[..., np.newaxis]
-    # OpenCV orders colours blue, green, red; a fourth channel would be opacity.
+    # OpenCV uses BGR; a fourth channel would be alpha.
     ordered = pixels[..., 2::-1] if pixels.shape[2] >= 3 else pixels[..., :1]
     return np.ascontiguousarray(ordered.transpose(2, 0, 1))
 
@@ -74,14 +74,14 @@ def _read_map(path: Path, name: str) -> FloatArray:
         return pixels
     if not np.array_equal(pixels[..., :3], pixels[..., :1].repeat(3, axis=2), equal_nan=True):
         raise EvaluationError(
-            f"The {name} {path} is a colour picture; "
-            "give a grey one whose values grow with the blur."
+            f"The {name} {path} is a colour image; use a greyscale image whose values increase "
+            "with blur."
         )
     return pixels[..., 0]
 
 
 def _read_picture(path: Path, name: str) -> FloatArray:
-    """Pixels (H, W) or (H, W, channels): integers as parts of full scale, floats as they are."""
+    """Pixels (H, W) or (H, W, channels); integers are divided by full scale."""
     if not path.is_file():
         raise EvaluationError(f"The {name} {path} does not exist; check the path.")
     pixels = decode_picture(path)
@@ -89,6 +89,6 @@ def _read_picture(path: Path, name: str) -> FloatArray:
     if pixels is None or full_scale is None:
         raise EvaluationError(
             f"The {name} {path} cannot be read; "
-            "an 8-bit or 16-bit PNG or TIFF or a float32 TIFF is expected."
+            "expected an 8-bit or 16-bit PNG or TIFF, or a float32 TIFF."
         )
     return pixels.astype(np.float32) / np.float32(full_scale)

@@ -1,8 +1,8 @@
-"""The six numbers by which a result is compared with its ground truth.
+"""The six metrics of a result.
 
-All-in-focus image: PSNR, SSIM and MAE after affine alignment, without a border of 8 px, in units
-of the ground truth's maximum. Defocus map: AIWE(1), AIWE(2) and 1 - |rho_s| (Garg et al. 2019),
-which do not change when the prediction is multiplied by a number or shifted.
+All-in-focus image: PSNR, SSIM and MAE after affine alignment, without a border of 8 px, relative to
+the maximum of the ground truth. Defocus map: AIWE(1), AIWE(2) and 1 - |rho_s| (Garg et al. 2019),
+which are invariant to scale and offset of the prediction.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ AIWE_FLOOR = 1e-3
 
 @dataclass(frozen=True)
 class ImageScores:
-    """Agreement of an all-in-focus image with the truth; `alignment` tells how they were laid."""
+    """Scores of an all-in-focus image, and the alignment that was used."""
 
     psnr_db: float
     ssim: float
@@ -37,11 +37,11 @@ class ImageScores:
 
 @dataclass(frozen=True)
 class DefocusScores:
-    """Agreement of a defocus map with the truth; 0 is perfect for all.
+    """Scores of a defocus map; 0 is perfect for all.
 
     Equal values share their mean rank in `one_minus_spearman`, and are ranked in reading order in
-    `one_minus_spearman_ordinal`, as a double argsort does. A truth of 8 bits has many equal
-    values (up to 38 % of the pixels of a scene share one), so the two differ by up to 0.05.
+    `one_minus_spearman_ordinal`, like a double argsort. An 8-bit ground truth has many equal
+    values (up to 38 % of the pixels of a scene), so the two differ by up to 0.05.
     """
 
     aiwe1: float
@@ -51,16 +51,16 @@ class DefocusScores:
 
 
 def psnr(result: FloatArray, truth: FloatArray) -> float:
-    """Peak signal-to-noise ratio in dB of two aligned images of one shape, for data range 1."""
+    """Peak signal-to-noise ratio in dB of two aligned images of equal shape, data range 1."""
     _check_same_shape("image", result, truth)
     error = float(np.mean(np.square(np.subtract(result, truth, dtype=np.float64))))
     return float("inf") if error == 0.0 else float(-10.0 * np.log10(error))
 
 
 def ssim(result: FloatArray, truth: FloatArray) -> float:
-    """Structural similarity of two aligned images, (H, W) or (C, H, W), for data range 1.
+    """Structural similarity of two aligned images, (H, W) or (C, H, W), data range 1.
 
-    A uniform window of 7 px; the channels are averaged.
+    Uniform window of 7 px; channels are averaged.
     """
     _check_same_shape("image", result, truth)
     axis = 0 if result.ndim == 3 else None
@@ -72,7 +72,7 @@ def ssim(result: FloatArray, truth: FloatArray) -> float:
 
 
 def mae(result: FloatArray, truth: FloatArray) -> float:
-    """Mean absolute difference of two aligned images of one shape."""
+    """Mean absolute difference of two aligned images of equal shape."""
     _check_same_shape("image", result, truth)
     return float(np.mean(np.abs(np.subtract(result, truth, dtype=np.float64))))
 
@@ -82,8 +82,8 @@ def image_scores(
 ) -> ImageScores:
     """Score an all-in-focus image, (H, W) or (C, H, W), linear, in the unit of the truth.
 
-    Without `alignment` the transform is found for this scene; with one it is taken as it is, which
-    is the protocol of the paper (one transform, found on one scene, for all).
+    Without `alignment` the transform is estimated for this scene. The paper uses one transform,
+    estimated on one scene, for all scenes.
     """
     result, truth = _with_channels(result), _with_channels(truth)
     _check_same_shape("all-in-focus image", result, truth)
@@ -92,10 +92,7 @@ def image_scores(
     _check_large_enough(truth)
     peak = float(truth.max())
     if peak <= 0.0:
-        raise EvaluationError(
-            "The ground-truth image is black, so nothing can be compared with it; "
-            "choose another ground-truth file."
-        )
+        raise EvaluationError("The ground-truth image is black; choose another ground-truth file.")
     alignment = alignment or align_affine(result, truth)
     inner = np.s_[:, BORDER_PX:-BORDER_PX, BORDER_PX:-BORDER_PX]
     aligned, target = alignment.apply(result)[inner] / peak, truth[inner] / peak
@@ -114,8 +111,8 @@ def defocus_scores(
     use = weight > 0.0
     if not use.any():
         raise EvaluationError(
-            "The ground-truth defocus map has no confident pixel, so nothing can be compared "
-            "with it; choose another ground-truth file."
+            "The ground-truth defocus map has no confident pixels; choose another ground-truth "
+            "file."
         )
     p, g, c = (np.asarray(a, dtype=np.float64)[use] for a in (prediction, truth, weight))
     _check_finite("defocus map", p)
@@ -129,7 +126,7 @@ def defocus_scores(
 
 
 def aiwe1(p: Float64Array, g: Float64Array, c: Float64Array) -> float:
-    """Affine-invariant weighted mean absolute error, by five re-weighted least-squares fits."""
+    """Affine-invariant weighted mean absolute error, by five reweighted least-squares fits."""
     weight = c
     residual = g
     for _ in range(AIWE_ROUNDS):
@@ -147,7 +144,7 @@ def aiwe2(p: Float64Array, g: Float64Array, c: Float64Array) -> float:
 def one_minus_spearman(
     p: Float64Array, g: Float64Array, c: Float64Array, ties: str = "average"
 ) -> float:
-    """1 - |rho_s|, the weighted correlation of ranks; 1 when either map is constant.
+    """1 - |rho_s| with the weighted rank correlation rho_s; 1 if either map is constant.
 
     `ties` is "average" (equal values share their mean rank) or "ordinal" (in reading order).
     """
@@ -161,11 +158,11 @@ def one_minus_spearman(
 
 
 def affine_fit(p: Float64Array, g: Float64Array, weight: Float64Array) -> Float64Array:
-    """a p + b with the least weighted squared distance from g; a = 0 for a constant p."""
+    """Weighted least-squares fit a p + b of g; a = 0 for a constant p."""
     mean_p, mean_g = np.average(p, weights=weight), np.average(g, weights=weight)
     centred = p - mean_p
     variance = float(np.average(np.square(centred), weights=weight))
-    # Rounding leaves a constant map with a tiny variance, and dividing by it would be noise.
+    # Rounding gives a constant map a tiny variance; dividing by it would amplify noise.
     if variance <= (1e-12 * max(1e-30, float(np.abs(p).max()))) ** 2:
         return np.full_like(p, mean_g)
     slope = float(np.average(centred * (g - mean_g), weights=weight)) / variance
@@ -179,8 +176,7 @@ def _with_channels(image: FloatArray) -> FloatArray:
     if image.ndim == 3 and image.shape[0] in (1, 3):
         return image
     raise EvaluationError(
-        f"An image of shape {image.shape} cannot be scored; "
-        "give one channel as (height, width) or colour as (3, height, width)."
+        f"An image must have shape (height, width) or (3, height, width), not {image.shape}."
     )
 
 
@@ -189,7 +185,7 @@ def _check_same_shape(
 ) -> None:
     if first.shape != truth.shape:
         raise EvaluationError(
-            f"The {name} has shape {first.shape} but the ground truth {truth.shape}; "
+            f"The {name} has shape {first.shape}, but the ground truth has {truth.shape}; "
             "compare images of the same scene, crop and number of channels."
         )
 
@@ -198,8 +194,7 @@ def _check_finite(name: str, array: AnyFloatArray) -> None:
     bad = int(array.size - np.count_nonzero(np.isfinite(array)))
     if bad:
         raise EvaluationError(
-            f"The {name} has {bad} pixels that are not finite numbers; "
-            "repeat the fit or repair the file before evaluating it."
+            f"The {name} has {bad} pixels that are not finite; repeat the fit or repair the file."
         )
 
 
@@ -207,6 +202,6 @@ def _check_large_enough(truth: FloatArray) -> None:
     smallest = 2 * BORDER_PX + SSIM_WINDOW_PX
     if min(truth.shape[1:]) < smallest:
         raise EvaluationError(
-            f"The images are {truth.shape[1]} x {truth.shape[2]} pixels but at least "
-            f"{smallest} x {smallest} are needed; evaluate a larger crop."
+            f"The images have {truth.shape[1]} x {truth.shape[2]} px, but at least "
+            f"{smallest} x {smallest} px are needed; evaluate a larger crop."
         )

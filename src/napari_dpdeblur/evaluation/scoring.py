@@ -1,4 +1,4 @@
-"""The six numbers of a prediction, as far as there is a truth to compare it with."""
+"""Score a prediction with all metrics for which there is ground truth."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ LARGER_IS_BETTER = ("psnr_db", "ssim")
 
 @dataclass(frozen=True)
 class Scores:
-    """Numbers by name (a subset of ``METRICS``), and why others are missing.
+    """Values by metric (a subset of ``METRICS``), and why others are missing.
 
-    ``alignment`` (2, 3) maps pixels of the truth to those of the image.
+    ``alignment`` (2, 3) maps pixels of the ground truth to pixels of the image.
     """
 
     values: dict[str, float] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Truth:
-    """Ground truth of a scene in the published layout; what is missing is a problem's text."""
+    """Ground truth of a scene in the published layout; a string says why a part is missing."""
 
     sharp: FloatArray | str
     defocus: DefocusTruth | str
@@ -48,7 +48,7 @@ class Truth:
     def read(
         cls, folder: Path, scene: str, window: tuple[slice, slice] = (slice(None), slice(None))
     ) -> Truth:
-        """Read both files; ``window`` is the part of the field to compare."""
+        """Read both files, cropped to ``window``."""
         sharp: FloatArray | str
         defocus: DefocusTruth | str
         try:
@@ -64,11 +64,11 @@ class Truth:
 
 
 def score(prediction: Prediction, truth: Truth) -> Scores:
-    """Compare whatever there is on both sides; a problem with one half leaves the other."""
+    """Score image and defocus map independently of each other."""
     parts = [_score_image(prediction.all_in_focus, truth.sharp)]
     parts.append(_score_map(prediction.defocus_map, truth.defocus))
     if prediction.all_in_focus is None and prediction.defocus_map is None:
-        parts.append(Scores(problems=("The method gave neither an image nor a defocus map.",)))
+        parts.append(Scores(problems=("The method returned neither an image nor a defocus map.",)))
     return Scores(
         values={name: value for part in parts for name, value in part.values.items()},
         problems=_joined(part.problems for part in parts),

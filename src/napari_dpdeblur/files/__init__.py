@@ -1,4 +1,4 @@
-"""Reading and writing with care: what every format on disk shares."""
+"""Safe reading and atomic writing, shared by all file formats."""
 
 from napari_dpdeblur.files.atomic import atomic_file, sync_folder, write_atomically
 from napari_dpdeblur.files.reading import check_inside, digest, open_regular, read_regular

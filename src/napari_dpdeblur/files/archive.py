@@ -1,6 +1,6 @@
-"""Zip archives with a JSON header and arrays: `.dpcal` files and checkpoints.
+"""Zip archives of a JSON header and arrays: `.dpcal` files and checkpoints.
 
-NumPy reads them as `.npz`. Nothing in them is pickled, nothing is unpacked to disk.
+NumPy can read them as `.npz`. Nothing is pickled, nothing is unpacked to disk.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.lib import format as npy_format
 from napari_dpdeblur.errors import DpDeblurError
 from napari_dpdeblur.files.npy import MAX_ARRAY_BYTES, read_npy
 
-# Everything that zipfile is known to raise on bytes that merely look like an archive.
+# Exceptions that zipfile is known to raise on damaged archives.
 DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
@@ -33,30 +33,30 @@ DAMAGED = (
 )
 MAX_MEMBERS = 1000
 MAX_TOTAL_BYTES = 768 * 1024**2
-# Deflate cannot shrink anything more than about 1032 times: more is a wrong size.
+# Deflate cannot compress by more than about 1032: a higher ratio is a wrong size.
 MAX_RATIO = 1100
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def check_members(archive: zipfile.ZipFile) -> None:
-    """Refuse, before anything is allocated, sizes and methods that no writer of ours uses."""
+    """Refuse unexpected sizes and compression methods before anything is allocated."""
     members = archive.infolist()
     if len(members) > MAX_MEMBERS or sum(m.file_size for m in members) > MAX_TOTAL_BYTES:
-        raise ValueError("it is larger than a file of this kind can be")
+        raise ValueError("it is too large")
     for member in members:
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ValueError("it is compressed in an unknown way")
+            raise ValueError("it uses an unknown compression")
         if member.file_size > MAX_RATIO * (member.compress_size + 1):
-            raise ValueError("it announces more than it can hold")
+            raise ValueError("it declares more data than it contains")
 
 
 def check_stored_members(archive: zipfile.ZipFile, size_bytes: int) -> None:
-    """Refuse compression and members that together are larger than the file of ``size_bytes``."""
+    """Refuse compression, and members larger in total than the file of ``size_bytes``."""
     members = archive.infolist()
     if any(member.compress_type != zipfile.ZIP_STORED for member in members):
         raise ValueError("it is compressed")
     if len(members) > MAX_MEMBERS or sum(m.file_size for m in members) > size_bytes:
-        raise ValueError("it announces more than it can hold")
+        raise ValueError("it declares more data than it contains")
 
 
 def read_array(
@@ -66,7 +66,7 @@ def read_array(
     error: type[DpDeblurError],
     max_bytes: int = MAX_ARRAY_BYTES,
 ) -> np.ndarray:
-    """The floating-point array ``name``; ``where`` and ``error`` as in :func:`read_npy`."""
+    """Read the floating-point array ``name``; ``where`` and ``error`` as in :func:`read_npy`."""
     info = archive.getinfo(f"{name}.npy")
     with archive.open(info) as stream:
         return read_npy(stream, info.file_size, where, error, max_bytes)
@@ -75,7 +75,7 @@ def read_array(
 def write_compressed(
     file: IO[bytes], header_name: str, header: bytes, arrays: Mapping[str, np.ndarray]
 ) -> None:
-    """Write header and arrays; the same content gives the same bytes."""
+    """Write header and arrays compressed; equal content gives equal bytes."""
     with zipfile.ZipFile(file, "w") as archive:
         _add_compressed(archive, header_name, header)
         for name, array in arrays.items():
@@ -87,7 +87,7 @@ def write_compressed(
 def write_stored(
     file: IO[bytes], header_name: str, header: bytes, arrays: Mapping[str, np.ndarray]
 ) -> None:
-    """Write header and arrays as they are: quickly, and without a copy in memory."""
+    """Write header and arrays uncompressed: fast, and without a copy in memory."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(_member(header_name), header)
         for name, array in arrays.items():

@@ -1,4 +1,4 @@
-"""A file that appears complete or not at all: written beside its place, synced, renamed."""
+"""Atomic writes: a temporary sibling is written, synced and renamed."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from napari_dpdeblur.files import leftovers
 
 @contextmanager
 def atomic_file(path: Path, overwrite: bool = True) -> Iterator[Path]:
-    """Give the path of a sibling to write; it takes the name ``path`` when all went well.
+    """Yield the path of a temporary sibling, which is renamed to ``path`` on success.
 
-    Whatever goes wrong before, the sibling is removed and ``path`` is left as it was. Raises
-    OSError, which the caller turns into a sentence; FileExistsError without ``overwrite``.
+    On failure the sibling is removed and ``path`` is left unchanged. Raises OSError, which the
+    caller turns into a message; FileExistsError without ``overwrite``.
     """
     path = Path(os.path.abspath(path))
     if not overwrite and path.exists():
         raise FileExistsError(17, "File exists", str(path))
     leftovers.clear(path)
-    # The suffix stays at the end: writers choose the format by it.
+    # The suffix stays last, because writers choose the format by it.
     beside = path.with_name(f"{leftovers.prefix(path)}{secrets.token_hex(6)}{path.suffix}")
     try:
         yield beside
@@ -35,19 +35,19 @@ def atomic_file(path: Path, overwrite: bool = True) -> Iterator[Path]:
 
 
 def write_atomically(path: Path, content: bytes, overwrite: bool = True) -> None:
-    """Write a whole file, complete or not at all."""
+    """Write a file atomically."""
     with atomic_file(path, overwrite) as beside:
         beside.write_bytes(content)
 
 
 def sync_file(path: Path) -> None:
-    """Put a file's content on the disk, so that a power cut after the rename loses nothing."""
+    """Flush a file to disk, so that a power failure after the rename loses nothing."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the names in a folder on the disk; not every system can."""
+    """Flush a folder to disk, on systems that support it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -61,8 +61,8 @@ def _take_name(beside: Path, path: Path, overwrite: bool) -> None:
         beside.replace(path)
         return
     try:
-        os.link(beside, path)  # unlike a rename, refuses a name that somebody took meanwhile
+        os.link(beside, path)  # unlike a rename, fails if the name has been taken meanwhile
     except FileExistsError:
         raise
-    except OSError:  # a file system without links
+    except OSError:  # a file system without hard links
         beside.rename(path)

@@ -1,4 +1,4 @@
-"""The folder in which the program keeps what it could fetch or compute again."""
+"""The cache folder, for data that can be downloaded or computed again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CACHE_VARIABLE = "DPDEBLUR_CACHE"
 
 
 def user_cache(part: str) -> Path:
-    """A part of the user's cache, which may not exist yet; the variable names another place."""
+    """A subfolder of the user's cache, which may not exist yet; ``DPDEBLUR_CACHE`` overrides it."""
     if folder := os.environ.get(CACHE_VARIABLE):
         return Path(folder) / part
     import pooch

@@ -1,4 +1,4 @@
-"""Exchange the names of two folders in one step, where the system can."""
+"""Swap two folders atomically, on systems that support it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RENAME_SWAP = 2
 
 
 def exchanged(first: Path, second: Path) -> bool:
-    """Whether both names were exchanged; False, with nothing changed, where that is impossible."""
+    """Swap two folders and return True; False if the system does not support it."""
     names = os.fsencode(first), os.fsencode(second)
     try:
         library = ctypes.CDLL(None)
@@ -22,6 +22,6 @@ def exchanged(first: Path, second: Path) -> bool:
             return bool(function(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0)
         if sys.platform == "darwin":
             return bool(library.renamex_np(names[0], names[1], _RENAME_SWAP) == 0)
-    except (AttributeError, OSError, TypeError):  # no such function in this system's library
+    except (AttributeError, OSError, TypeError):  # not supported by this system
         pass
     return False

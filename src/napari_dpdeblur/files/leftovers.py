@@ -1,4 +1,4 @@
-"""What a killed process leaves beside the file or folder it was writing, and how it goes away."""
+"""Clean up temporary files and folders that killed processes left behind."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _OWNER = re.compile(r"(.*)\.(\d+)-[^-]*")
 
 
 def prefix(path: Path) -> str:
-    """How the names of unfinished siblings of a file or folder begin: they tell who writes."""
+    """Prefix of temporary siblings of a file or folder; it identifies the writing process."""
     return f"{_start(path)}.partial-{_host()}.{os.getpid()}-"
 
 
 def retired_prefix(folder: Path) -> str:
-    """How the name of a folder begins that keeps the old content for a moment."""
+    """Prefix of folders that keep the old content during a replacement."""
     return f"{_start(folder)}.old-"
 
 
 def restore(folder: Path) -> None:
-    """Bring back content that was retired but never replaced."""
+    """Restore old content that was never replaced."""
     with suppress(OSError):
         for retired in _siblings(folder, retired_prefix(folder)):
             previous = retired / folder.name
@@ -38,7 +38,7 @@ def restore(folder: Path) -> None:
 
 
 def clear(path: Path) -> None:
-    """Remove unfinished siblings that nobody writes any more."""
+    """Remove temporary siblings of processes that no longer exist."""
     with suppress(OSError):
         for partial in _siblings(path, f"{_start(path)}.partial-"):
             if not _is_abandoned(partial):
@@ -64,7 +64,7 @@ def _siblings(path: Path, start: str) -> list[Path]:
 
 
 def _is_abandoned(partial: Path) -> bool:
-    """Whether the process that made it is gone, or it is so old that nobody can still be at it."""
+    """Whether the process that created it has ended, or it is older than a day."""
     owner = _OWNER.fullmatch(partial.name.rpartition(".partial-")[2])
     if owner is not None and owner.group(1) == _host():
         return not psutil.pid_exists(int(owner.group(2)))

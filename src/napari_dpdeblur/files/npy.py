@@ -1,4 +1,4 @@
-"""Arrays in NumPy's own format, read with care: no pickle, and no allocation before a check."""
+"""Read `.npy` arrays safely: no pickle, and no allocation before the size is checked."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def read_npy(
     error: type[DpDeblurError],
     max_bytes: int = MAX_ARRAY_BYTES,
 ) -> np.ndarray:
-    """One floating-point array from a seekable stream that holds ``size_bytes`` bytes.
+    """Read one floating-point array from a seekable stream of ``size_bytes`` bytes.
 
-    ``where`` names the array in messages, ``error`` is the class to raise.
+    ``where`` is the name of the array in messages, ``error`` the exception to raise.
     """
     shape, dtype = _read_header(stream, where, error)
     if dtype.hasobject:
         raise error(
-            f"{where} holds Python objects, which could run code when opened; save it as a plain "
+            f"{where} contains Python objects, which could execute code; save it as a plain "
             "float32 array."
         )
     if not np.issubdtype(dtype, np.floating):
-        raise error(f"{where} holds {dtype}, but floating-point numbers are expected.")
+        raise error(f"{where} has dtype {dtype}; expected floating-point values.")
     wrong = _wrong_size(shape, dtype, size_bytes - stream.tell(), max_bytes)
     if wrong is not None:
         raise error(f"{where} {wrong}")
@@ -56,7 +56,7 @@ def _read_header(
 ) -> tuple[tuple[int, ...], np.dtype]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # about headers that Python 2 wrote
+            warnings.simplefilter("error")  # about headers written by Python 2
             version = npy_format.read_magic(stream)
             _check_header_length(stream, version)
             if version == (1, 0):
@@ -64,14 +64,14 @@ def _read_header(
             else:
                 shape, _, dtype = npy_format.read_array_header_2_0(stream)
     except _HEADER_ERRORS as reason:
-        raise error(f"{where} is not a NumPy array file, or it is damaged; copy it again.") from (
+        raise error(f"{where} is not a NumPy array file or is damaged; copy it again.") from (
             reason
         )
     return shape, dtype
 
 
 def _check_header_length(stream: IO[bytes], version: tuple[int, int]) -> None:
-    """ValueError for a header longer than any: NumPy asks for its memory before it looks."""
+    """Raise ValueError for an oversized header, which NumPy would allocate unchecked."""
     begin = stream.tell()
     length = int.from_bytes(stream.read(2 if version == (1, 0) else 4), "little")
     stream.seek(begin)
@@ -82,14 +82,14 @@ def _check_header_length(stream: IO[bytes], version: tuple[int, int]) -> None:
 def _wrong_size(
     shape: tuple[int, ...], dtype: np.dtype, found_bytes: int, max_bytes: int
 ) -> str | None:
-    """What is wrong with the size that a header announces; None when nothing is."""
+    """Problem with the size declared in the header; None if there is none."""
     expected_bytes = dtype.itemsize
     for length in shape:
         expected_bytes *= length
     if expected_bytes > max_bytes:
         return (
-            f"claims {expected_bytes / 1024**2:.0f} MiB of numbers, more than the "
-            f"{max_bytes // 1024**2} MiB that are accepted; the file is damaged."
+            f"declares {expected_bytes / 1024**2:.0f} MiB of data, more than the limit of "
+            f"{max_bytes // 1024**2} MiB; the file is damaged."
         )
     if expected_bytes != found_bytes or min(shape, default=0) < 0:
         return (

@@ -1,4 +1,4 @@
-"""JSON and YAML as plain values: nothing that could run code, multiply or nest without end."""
+"""Parse JSON and YAML safely: no code, no aliases, limited nesting."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import yaml
 
 MAX_DEPTH = 32
 
-# The C version is twenty times faster on a long loss history, but not built everywhere.
+# The C version is twenty times faster on a long loss history, but not always available.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Plain values; ValueError says what is wrong."""
+    """Parse JSON; ValueError says what is wrong."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -23,10 +23,9 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def parse_yaml(text: str) -> Any:
-    """Plain values; ValueError says what is wrong.
+    """Parse YAML to plain values; ValueError says what is wrong.
 
-    Aliases are refused because a few of them can stand for gigabytes, tags because they name
-    types.
+    Aliases are refused because a few of them can expand to gigabytes, tags because they name types.
     """
     try:
         wrong = _wrong_event(yaml.parse(text, Loader=_Loader))

@@ -1,4 +1,4 @@
-"""Reading files that somebody else wrote: plain files of a bounded size, inside their folder."""
+"""Read untrusted files: regular files of limited size, inside their folder."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ BLOCK_BYTES = 1 << 20
 
 @contextmanager
 def open_regular(path: Path) -> Iterator[tuple[IO[bytes], int]]:
-    """Open a plain file; yield the stream and its size. A pipe or device, which could block or
-    never end, is an OSError.
+    """Open a regular file; yields the stream and its size.
+
+    A pipe or device, which could block or never end, is an OSError.
     """
-    # Without O_NONBLOCK the opening of a named pipe waits for somebody to write.
+    # Without O_NONBLOCK, opening a named pipe waits for a writer.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags)
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise OSError(22, "it is not a plain file", str(path))
+            raise OSError(22, "it is not a regular file", str(path))
         yield file, found.st_size
 
 
 def read_regular(path: Path, max_bytes: int) -> bytes:
-    """The content of a plain file; OSError when it has more than ``max_bytes``."""
+    """Read a regular file; OSError if it is larger than ``max_bytes``."""
     with open_regular(path) as (file, size_bytes):
         if size_bytes > max_bytes:
             raise OSError(27, f"it is larger than {max_bytes / 1e6:g} MB", str(path))
@@ -37,7 +38,7 @@ def read_regular(path: Path, max_bytes: int) -> bytes:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a plain file, read in blocks."""
+    """SHA-256 of a regular file, read in blocks."""
     found = hashlib.sha256()
     with open_regular(path) as (file, _):
         while block := file.read(BLOCK_BYTES):
@@ -46,10 +47,10 @@ def digest(path: Path) -> str:
 
 
 def check_inside(path: Path, folder: Path) -> None:
-    """Refuse, with an OSError, a path that leads out of a folder through a link."""
+    """Raise OSError if a path leaves a folder through a link."""
     try:
         inside = path.resolve().is_relative_to(folder.resolve())
-    except RuntimeError:  # links in a circle, before Python 3.13
+    except RuntimeError:  # circular links, before Python 3.13
         inside = False
     if not inside:
-        raise OSError(1, f"it is a link that leads out of {folder}", str(path))
+        raise OSError(1, f"it is a link to a file outside {folder}", str(path))

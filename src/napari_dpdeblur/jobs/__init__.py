@@ -1,2 +1,1 @@
-"""Long computations in a process of their own, without Qt and without torch on the side of
-whoever waits for them."""
+"""Long computations in a separate process; the parent needs neither Qt nor torch."""

@@ -1,4 +1,4 @@
-"""Where interrupted fits are kept: one file each in the user's cache, named by its signature."""
+"""Checkpoints of interrupted fits in the user's cache, one file per signature."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def checkpoint_folder() -> Path:
 
 
 class CachedCheckpoint(Checkpoint):
-    """Goes on from an interrupted fit of the same signature, and is never in the way of a fit.
+    """Resumes an interrupted fit with the same signature; its failures never stop a fit.
 
-    A damaged file is thrown away. When the disk is full, ``problem`` says so and the fit goes on
+    A damaged file is discarded. If the disk is full, ``problem`` says so and the fit continues
     without checkpoints.
     """
 
@@ -43,7 +43,7 @@ class CachedCheckpoint(Checkpoint):
         return state
 
     def save(self, signature: str, state: FitState) -> None:
-        """Keep a newer state if that is possible."""
+        """Save the state, if possible."""
         if self.problem is not None:
             return
         try:
@@ -52,13 +52,13 @@ class CachedCheckpoint(Checkpoint):
             self.problem = str(error)
 
     def remove(self) -> None:
-        """Delete the file if that is possible: the result must not be lost with it."""
+        """Delete the file, if possible; a failure must not lose the result."""
         with suppress(OSError):
             super().remove()
 
 
 def forget_old_checkpoints(folder: Path, keep: int = MAX_CHECKPOINTS) -> None:
-    """Delete all but the newest checkpoints: a full-size fit leaves some tens of megabytes."""
+    """Delete all but the newest checkpoints, as each takes tens of megabytes."""
     with suppress(OSError):
         files = sorted(folder.glob(f"*{SUFFIX}*"), key=lambda path: -path.stat().st_mtime)
         for path in files[keep:]:

@@ -1,4 +1,4 @@
-"""Calibrations as jobs: make one from captures, read one, fetch the published one."""
+"""Calibration jobs: compute one from captures, read one, download the published one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FETCH = f"{__name__}:fetch_published"
 
 @dataclass(frozen=True)
 class CalibrationRequest:
-    """Files or folders of the captures, the target (or its file) and what is known otherwise."""
+    """Files or folders of the captures, the target (or its file), settings and metadata."""
 
     discs: Sequence[Path]
     white: Sequence[Path]
@@ -36,7 +36,7 @@ class CalibrationRequest:
 
 
 def make(request: CalibrationRequest) -> Generator[Message, None, Calibration]:
-    """Open everything, calibrate, tell how it goes."""
+    """Open the captures and calibrate."""
     yield Progress("loading", 0, 1, 0.0)
     from napari_dpdeblur.calibration.run import Camera, Captures, calibration_events
 
@@ -66,16 +66,16 @@ def make(request: CalibrationRequest) -> Generator[Message, None, Calibration]:
 def _square_size(captures: Sequence[DualPixelCapture]) -> tuple[int, int]:
     """Height and width of the frame in square pixels."""
     if not captures:
-        return 1, 1  # the calibration itself says what is missing
+        return 1, 1  # the calibration itself reports what is missing
     height, width = captures[0].shape[-2:]
     return round(height * captures[0].pixel_aspect), width
 
 
 def _opened(paths: Sequence[Path]) -> Generator[Message, None, list[DualPixelCapture]]:
-    """Every capture that the files and folders name, each once."""
+    """Open every capture in the files and folders, without duplicates."""
     for path in paths:
         if not path.exists():
-            raise CalibrationError(f"{path} does not exist any more; remove it from the list.")
+            raise CalibrationError(f"{path} no longer exists; remove it from the list.")
     opened = []
     for files in list_captures(paths):
         yield Progress(f"loading {files[0].name}", 0, 1, 0.0)
@@ -84,13 +84,13 @@ def _opened(paths: Sequence[Path]) -> Generator[Message, None, list[DualPixelCap
 
 
 def read(path: Path) -> Generator[Message, None, Calibration]:
-    """Read a file or a published folder."""
+    """Read a calibration file or the published folder."""
     yield Progress("loading", 0, 1, 0.0)
     return load_calibration(path)
 
 
 def fetch_published(request: None) -> Generator[Message, None, Calibration]:
-    """Download the published Pixel 4 calibration once, then read it."""
+    """Download the published Pixel 4 calibration, if necessary, and read it."""
     from napari_dpdeblur.datasets.pixel4 import calibration_folder, fetch_steps
 
     for done, total, name in fetch_steps(scenes=[]):

@@ -1,7 +1,7 @@
-"""Messages between a program and its own child process, over a pair of pipes.
+"""Messages between a program and its child process over a pair of pipes.
 
-Only the two ends of one private pipe talk here, so that pickle is safe. Arrays travel as plain
-bytes beside the pickle and are not copied again when they arrive.
+The pipes are private, so pickle is safe. Arrays are sent as raw bytes beside the pickle and are not
+copied again on arrival.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SIZE = struct.Struct("<Q")
 
 
 def send(stream: BinaryIO, message: Any) -> None:
-    """Write one message; OSError when nobody listens any more."""
+    """Write one message; OSError if the other end is closed."""
     arrays: list[pickle.PickleBuffer] = []
     head = pickle.dumps(message, protocol=5, buffer_callback=arrays.append)
     views = [array.raw() for array in arrays]
@@ -30,7 +30,7 @@ def send(stream: BinaryIO, message: Any) -> None:
 
 
 def receive(stream: BinaryIO) -> Any:
-    """Read one message; EOFError when the other end is gone."""
+    """Read one message; EOFError if the other end is closed."""
     length, count = _HEAD.unpack(_read(stream, _HEAD.size))
     head = _read(stream, length)
     arrays = [_read(stream, _SIZE.unpack(_read(stream, _SIZE.size))[0]) for _ in range(count)]
@@ -38,7 +38,7 @@ def receive(stream: BinaryIO) -> Any:
 
 
 def _read(stream: BinaryIO, size: int) -> memoryview:
-    """Exactly ``size`` bytes, in memory that nobody fills with zeros first."""
+    """Read exactly ``size`` bytes into uninitialised memory."""
     content = np.empty(size, np.uint8).data.cast("B")
     done = 0
     while done < size:

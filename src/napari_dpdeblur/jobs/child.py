@@ -1,4 +1,4 @@
-"""The child's side: take one job from standard input, say on standard output how it goes."""
+"""Child process: receives a job on standard input, reports on standard output."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from napari_dpdeblur.jobs.channel import receive, send
 from napari_dpdeblur.jobs.messages import Cancelled, Command, Failed, Finished, Job, Message
 
 NICENESS = 10
-PATIENCE_S = 2.0  # to leave things tidy after the parent is gone
+PATIENCE_S = 2.0  # to clean up after the parent has gone
 
 
 def main() -> None:
-    """Do the job that the parent sends, then end."""
+    """Run the job that the parent sends, then exit."""
     commands, messages = _private_streams()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is the parent's business
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is handled by the parent
     _give_way()
     try:
         job: Job = receive(commands)
@@ -37,11 +37,11 @@ def main() -> None:
         _tell(messages, _done(job, control, messages))
     except _NobodyListens:
         os._exit(1)
-    os._exit(0)  # an orderly end would wait for the thread that listens
+    os._exit(0)  # a regular exit would wait for the listening thread
 
 
 class _NobodyListens(Exception):
-    """The parent has closed its end."""
+    """The parent has closed the pipe."""
 
 
 def _tell(messages: BinaryIO, message: Message) -> None:
@@ -52,20 +52,20 @@ def _tell(messages: BinaryIO, message: Message) -> None:
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:
-    """The pipes; whatever libraries print goes to standard error instead."""
+    """The pipes; output of libraries is redirected to standard error."""
     messages = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return sys.stdin.buffer, messages
 
 
 def _give_way() -> None:
-    """Let the window be served first; on Windows the parent has seen to it."""
+    """Lower the priority below that of the window; on Windows the parent does it."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
 
 
 def _obey(commands: BinaryIO, control: Control) -> None:
-    """Relay what the parent says; end when it is gone, so that no process is left alone."""
+    """Execute the commands of the parent; exit when it is gone."""
     actions = {
         Command.PAUSE: control.pause,
         Command.RESUME: control.resume,
@@ -81,7 +81,7 @@ def _obey(commands: BinaryIO, control: Control) -> None:
 
 
 def _done(job: Job, control: Control, messages: BinaryIO) -> Message:
-    """Run the job; how it ended."""
+    """Run the job and return its last message."""
     try:
         return Finished(_result(job, control, messages))
     except OperationCancelled:
@@ -89,7 +89,7 @@ def _done(job: Job, control: Control, messages: BinaryIO) -> Message:
     except DpDeblurError as error:
         return Failed(str(error))
     except MemoryError:
-        return Failed(f"{job.title} ran out of memory; close other programs or take less.")
+        return Failed(f"{job.title} ran out of memory; close other programs or process less data.")
     except _NobodyListens:
         raise
     except Exception as error:

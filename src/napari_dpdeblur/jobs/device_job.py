@@ -1,4 +1,4 @@
-"""Which devices work here, as a job: asking loads torch, which takes seconds."""
+"""List the available devices, as a job because it loads torch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FUNCTION = f"{__name__}:run"
 
 
 def run(request: None) -> Generator[Message, None, dict[str, str]]:
-    """Names for settings, with names for people."""
+    """Devices by name in the settings, with labels."""
     from napari_dpdeblur.fitting.device import available_devices
 
     yield from ()

@@ -1,4 +1,4 @@
-"""The fit as a job."""
+"""Fit a capture as a job."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 FUNCTION = f"{__name__}:run"
 PREVIEW_PX = 320
-IS_RESUMED = "is_resumed"  # in the provenance: an earlier run computed a part of it
-MIN_SIZE_PX = 32  # the fit refuses less
+IS_RESUMED = "is_resumed"  # in the provenance: the fit was resumed from a checkpoint
+MIN_SIZE_PX = 32  # smaller regions are refused by the fit
 PREVIEW_EVERY_S = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class FitRequest:
-    """Everything that a fit needs. ``calibration`` may be a file that is yet to be read.
+    """Input of a fit. ``calibration`` may be a file to read.
 
     ``region``: the part to fit, in square pixels of the capture's frame. ``reduction``: fit the
-    whole field at a resolution that is so many times lower. ``is_resumable``: keep the state in
-    the cache, and go on from one of the same fit. ``output``: run folder to write.
+    whole field at a resolution reduced by this factor. ``is_resumable``: save checkpoints in the
+    cache, and resume an interrupted fit. ``output``: run folder to write.
     """
 
     capture: DualPixelCapture
@@ -52,7 +52,7 @@ class FitRequest:
 
 
 def run(request: FitRequest) -> Generator[Message, None, Result]:
-    """Fit, report progress, save if wanted, return the result."""
+    """Fit, report progress, save if requested, return the result."""
     if request.output is not None:
         check_run_folder(request.output)
     yield Progress("loading", 0, 1, 0.0)
@@ -62,26 +62,26 @@ def run(request: FitRequest) -> Generator[Message, None, Result]:
     place = place_of(crop, request.capture, calibration)
     yield Progress("loading", 1, 1, 0.0, found={"place": place})
     result, checkpoint = yield from _fitted(request, calibration, crop)
-    # The receiver has the capture already, and at full resolution.
+    # The receiver already has the capture at full resolution.
     result = replace(result, capture=None, calibration=calibration)
     if request.reduction > 1:
         placed = placement_in(place, result.defocus_map.shape)
         result = replace(result, provenance={**result.provenance, PLACEMENT: placed})
     result = yield from _saved(result, request.output)
     if checkpoint is not None:
-        checkpoint.remove()  # not before: a fit that is killed while saving resumes from it
+        checkpoint.remove()  # last, so that a fit killed while saving can be resumed
     return result
 
 
 def placement_in(place: Crop, shape: Sequence[int]) -> dict[str, list[float]]:
-    """Pixel size and centre of the first pixel of a picture that fills a box of the frame."""
+    """Pixel size and position of the first pixel of an image that fills a box of the frame."""
     top, left, height, width = place
     scale = [height / shape[0], width / shape[1]]
     return {"scale": scale, "translate": [top + (scale[0] - 1) / 2, left + (scale[1] - 1) / 2]}
 
 
 def place_of(crop: Crop | None, capture: DualPixelCapture, calibration: Calibration) -> Crop:
-    """Where the result lies, in square pixels of the capture's frame."""
+    """Position of the result, in square pixels of the capture's frame."""
     field = calibration.field
     top, left = (field.top, field.left) if _has_frame(capture, calibration) else (0, 0)
     if crop is None:
@@ -100,8 +100,8 @@ def crop_of(
     last = min(region[0] + region[2] - top, height), min(region[1] + region[3] - left, width)
     if min(last[0] - first[0], last[1] - first[1]) < MIN_SIZE_PX:
         raise FitError(
-            f"The chosen part of {capture.name} shows less than {MIN_SIZE_PX} px of the calibrated "
-            "field; move the picture or zoom out."
+            f"The selected region of {capture.name} contains less than {MIN_SIZE_PX} px of the "
+            "calibrated field; move the image or zoom out."
         )
     return first[0], first[1], last[0] - first[0], last[1] - first[1]
 
@@ -142,7 +142,7 @@ def _fitted(
     if checkpoint is not None and checkpoint.is_resumed:
         result = replace(result, provenance={**result.provenance, IS_RESUMED: True})
     if checkpoint is not None and checkpoint.problem is not None:
-        yield Note(f"{checkpoint.problem} The fit went on without.", is_problem=True)
+        yield Note(f"{checkpoint.problem} The fit continued without checkpoints.", is_problem=True)
     return result, checkpoint
 
 
@@ -164,14 +164,14 @@ def _checkpoint(
 
 
 def _saved(result: Result, output: Path | None) -> Generator[Message, None, Result]:
-    """Write the run folder; a full disk must not cost the result."""
+    """Write the run folder; a full disk must not lose the result."""
     if output is None:
         return result
     yield Progress("saving", 1, 1, 1.0)
     try:
         return replace(result, run_folder=write_run(result, output))
     except ResultError as error:
-        yield Note(f"{error} The result is in the window but not saved.", is_problem=True)
+        yield Note(f"{error} The result is shown but was not saved.", is_problem=True)
         return result
 
 
@@ -181,7 +181,7 @@ def _shape(calibration: Calibration, crop: Crop | None) -> tuple[int, int]:
 
 
 class _Previews:
-    """Brings the pictures of events to one size, and leaves out those that come too fast."""
+    """Resizes the images of events and limits their rate."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         height, width = shape

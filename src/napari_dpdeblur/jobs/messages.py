@@ -1,4 +1,4 @@
-"""What a job and the one who waits for it say to each other."""
+"""Messages between a job and its parent."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from napari_dpdeblur.array_types import FloatArray
 
 @dataclass(frozen=True)
 class Job:
-    """What to do: ``function`` is "module:name" of a generator function.
+    """A computation: ``function`` is "module:name" of a generator function.
 
     It is called with ``request``, yields :class:`Progress` and :class:`Note`, and returns the
-    result, under the parent's control. Both must be importable and picklable in a fresh process.
-    ``title`` begins sentences about it, such as "The fit".
+    result. Both must be importable and picklable in a new process. ``title`` starts messages about
+    it, such as "The fit".
     """
 
     function: str
@@ -24,7 +24,7 @@ class Job:
 
 
 class Command(Enum):
-    """What the parent may say after the job."""
+    """Commands of the parent to a running job."""
 
     PAUSE = "pause"
     RESUME = "resume"
@@ -33,7 +33,7 @@ class Command(Enum):
 
 @dataclass(frozen=True)
 class Progress:
-    """A step of the job; pictures are small, None where there is nothing new to see."""
+    """A step of the job; images are small, None if there is nothing new."""
 
     stage: str
     step: int
@@ -42,12 +42,12 @@ class Progress:
     losses: dict[str, float] = field(default_factory=dict)
     all_in_focus: FloatArray | None = None  # (h, w) or (h, w, 3)
     defocus_map: FloatArray | None = None  # (h, w)
-    found: dict[str, Any] = field(default_factory=dict)  # what else there is to look at
+    found: dict[str, Any] = field(default_factory=dict)  # other intermediate results
 
 
 @dataclass(frozen=True)
 class Note:
-    """A sentence for the user; ``is_problem`` when something went wrong that ends nothing."""
+    """A message for the user; ``is_problem`` marks an error that does not end the job."""
 
     text: str
     is_problem: bool = False
@@ -55,14 +55,14 @@ class Note:
 
 @dataclass(frozen=True)
 class Finished:
-    """The job has ended well."""
+    """The job has finished successfully."""
 
     result: Any
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The job has ended with a sentence for the user; ``details`` go to the log."""
+    """The job has failed; ``text`` is for the user, ``details`` for the log."""
 
     text: str
     details: str = ""
@@ -70,7 +70,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Cancelled:
-    """The job has ended because it was asked to."""
+    """The job was cancelled."""
 
 
 Message = Progress | Note | Finished | Failed | Cancelled

@@ -1,4 +1,4 @@
-"""The parent's side: start a child process for a job, hear from it, steer it, end it."""
+"""Parent process: start, control and end the child process of a job."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from napari_dpdeblur.jobs.messages import (
     Message,
 )
 
-# The parent's folders come through PYTHONPATH; the working folder must not hide any module.
+# Modules are found through PYTHONPATH; the working folder must not shadow them.
 _START = (
     "import sys; sys.path[:] = filter(None, sys.path);"
     "from napari_dpdeblur.jobs.child import main; main()"
 )
-CANCEL_PATIENCE_S = 0.5  # a job that has not ended by itself by then is ended
+CANCEL_PATIENCE_S = 0.5  # then the child is killed
 
 
 class JobProcess:
-    """One job in a process of its own.
+    """One job in a separate process.
 
-    Everything that takes time happens in a thread: starting, sending the job, receiving, and
-    ``prepare``, which turns the result into what the user of this class wants. Nothing here
-    blocks; :meth:`messages` gives what has arrived. The last message is one of ``ENDS``.
+    A thread does everything that takes time: starting, sending the job, receiving, and ``prepare``,
+    which converts the result. Nothing here blocks; :meth:`messages` returns what has arrived. The
+    last message is one of ``ENDS``.
     """
 
     def __init__(self, job: Job, prepare: Callable[[Any], Any] = lambda result: result) -> None:
@@ -58,7 +58,7 @@ class JobProcess:
         return self._process.pid if self._process else None
 
     def messages(self) -> list[Message]:
-        """What has arrived since the last call."""
+        """Messages that have arrived since the last call."""
         arrived: list[Message] = []
         with suppress(Empty):
             while True:
@@ -66,15 +66,15 @@ class JobProcess:
         return arrived
 
     def pause(self) -> None:
-        """Let the job wait at its next step."""
+        """Pause the job at its next step."""
         self._to_send.put(Command.PAUSE)
 
     def resume(self) -> None:
-        """Let the job go on."""
+        """Resume the job."""
         self._to_send.put(Command.RESUME)
 
     def cancel(self) -> None:
-        """End the job within a second, by itself if it can."""
+        """Cancel the job within a second; the child is killed if it does not respond."""
         self._cancelled = True
         self._to_send.put(Command.CANCEL)
         last_resort = threading.Timer(CANCEL_PATIENCE_S, self.kill)
@@ -82,26 +82,26 @@ class JobProcess:
         last_resort.start()
 
     def kill(self) -> None:
-        """End the child at once."""
+        """Kill the child immediately."""
         with self._lock:
             self._cancelled = True
             if self._process is not None and self._process.poll() is None:
                 self._process.kill()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for the end, for scripts and tests; whether it has come."""
+        """Wait for the job to end, and return whether it has; for scripts and tests."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
         try:
             self._arrived.put(self._prepared(self._conversation()))
-        except Exception as error:  # otherwise nobody would ever hear of the end
+        except Exception as error:  # otherwise the end would go unnoticed
             text = f"{self._job.title} failed unexpectedly: {error}"
             self._arrived.put(Failed(text, traceback.format_exc()))
 
     def _conversation(self) -> Message:
-        """Relay messages; returns the last one."""
+        """Relay messages and return the last one."""
         try:
             process = self._start()
         except OSError as error:
@@ -114,7 +114,7 @@ class JobProcess:
         self._to_send.put(None)
         sender.join()
         for stream in (process.stdin, process.stdout):
-            with suppress(OSError):  # what could not be sent is lost with the child
+            with suppress(OSError):  # unsent data is lost with the child
                 cast(BinaryIO, stream).close()
         return last or self._sudden_end(process.returncode)
 
@@ -132,7 +132,7 @@ class JobProcess:
             return self._process
 
     def _send_all(self, process: subprocess.Popen[bytes]) -> None:
-        """Send the job and the commands; a child that is gone is noticed when listening."""
+        """Send the job and the commands; the listener notices if the child is gone."""
         with suppress(OSError):
             while (message := self._to_send.get()) is not None:
                 send(cast(BinaryIO, process.stdin), message)
@@ -155,8 +155,8 @@ class JobProcess:
         if code < 0:
             cause = signal.Signals(-code).name
         return Failed(
-            f"{self._job.title} was ended from outside ({cause}), most often because memory ran "
-            "out; start it again, with a smaller part or fewer layers if it happens twice."
+            f"{self._job.title} was terminated ({cause}), most likely because memory ran out; "
+            "start it again, with a smaller region or fewer layers if that does not help."
         )
 
     def _prepared(self, message: Message) -> Message:
@@ -164,7 +164,7 @@ class JobProcess:
 
 
 def _environment() -> dict[str, str]:
-    """The parent's folders, and threads that sleep rather than spin while they wait."""
+    """Environment of the child: module path of the parent, and passive waiting of threads."""
     folders = os.pathsep.join(path for path in sys.path if path)
     return {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, "PYTHONPATH": folders}
 

@@ -1,4 +1,4 @@
-"""A capture and its calibration at low resolution, for a quick look at the whole picture."""
+"""Reduce the resolution of a capture and its calibration, for a quick preview."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from napari_dpdeblur.capture import DualPixelCapture
 def reduced(
     capture: DualPixelCapture, calibration: Calibration, factor: int
 ) -> tuple[DualPixelCapture, Calibration]:
-    """Both on pixels that are ``factor`` calibrated pixels high and wide.
+    """Capture and calibration with pixels ``factor`` times larger.
 
-    The views are corrected and cropped to the field first; defocus scales keep their meaning.
+    The views are corrected and cropped to the field first; defocus scales are unchanged.
     """
     views = calibration.prepare(capture)
     height, width = (side // factor for side in views.shape[-2:])

@@ -1,4 +1,4 @@
-"""Results on disk: the run folder and its preview."""
+"""Results of a fit: run folders, previews, export, refocusing."""
 
 from napari_dpdeblur.results.preview import preview_picture, write_preview
 from napari_dpdeblur.results.provenance import software_versions

@@ -1,4 +1,4 @@
-"""A folder that appears complete or not at all."""
+"""Atomic writes of whole folders."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from napari_dpdeblur.files.exchange import exchanged
 
 
 def check_output_folder(folder: Path, overwrite: bool, known_files: Collection[str]) -> None:
-    """Refuse a folder that holds something which may not be replaced.
+    """Refuse an output folder whose content must not be replaced.
 
-    An empty folder is free. With `overwrite`, a folder that holds nothing but `known_files` may
-    be replaced: a typing error must not remove somebody's pictures.
+    An empty folder is accepted. With `overwrite`, a folder that contains only `known_files` is
+    accepted as well, so a typing error cannot delete other files.
     """
     if not folder.exists():
         _check_place(folder)
@@ -28,35 +28,33 @@ def check_output_folder(folder: Path, overwrite: bool, known_files: Collection[s
         raise ResultError(f"The output {folder} is a file; choose the name of a new folder.")
     present = sorted(entry.name for entry in folder.iterdir())
     if present and not overwrite:
-        remedy = "choose another name" + (" or ask for overwriting" if known_files else "")
-        raise ResultError(
-            f"The output folder {folder} already exists and is not overwritten; {remedy}."
-        )
+        remedy = "choose another name" + (" or enable overwriting" if known_files else "")
+        raise ResultError(f"The output folder {folder} already exists; {remedy}.")
     foreign = [name for name in present if name not in known_files]
     if foreign:
         raise ResultError(
-            f"The output folder {folder} holds {foreign[0]}, which is not part of a run; "
-            "move it elsewhere or choose another name."
+            f"The output folder {folder} contains {foreign[0]}, which is not part of a run; "
+            "move it or choose another name."
         )
 
 
 def _check_place(folder: Path) -> None:
-    """Refuse a place in which no folder can be made: better before a long computation."""
+    """Refuse a location where no folder can be created, before a long computation."""
     above = next(path for path in Path(os.path.abspath(folder)).parents if path.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        reason = "is not a folder" if not above.is_dir() else "cannot be written to"
+        reason = "is not a folder" if not above.is_dir() else "is not writable"
         raise ResultError(
-            f"The output folder {folder} cannot be made, because {above} {reason}; choose another "
-            "place."
+            f"The output folder {folder} cannot be created because {above} {reason}; choose "
+            "another location."
         )
 
 
 @contextmanager
 def atomic_folder(folder: Path, overwrite: bool, known_files: Collection[str]) -> Iterator[Path]:
-    """Give an empty sibling folder to write into; it takes the name `folder` when all went well.
+    """Yield an empty temporary sibling, which is renamed to `folder` on success.
 
-    Whatever goes wrong before, the sibling is removed and `folder` is left as it was. A sibling
-    that a killed process could not remove is removed by the next writer of the same folder.
+    On failure the sibling is removed and `folder` is left unchanged. The sibling of a killed
+    process is removed by the next writer of the same folder.
     """
     folder = Path(os.path.abspath(folder))
     leftovers.restore(folder)
@@ -81,23 +79,23 @@ def atomic_folder(folder: Path, overwrite: bool, known_files: Collection[str]) -
 
 
 def _cannot_write(folder: Path, error: OSError) -> ResultError:
-    # numpy reports a full disk as "n requested and m written", without the system's message.
-    reason = error.strerror or f"{error}, is the disk full?"
+    # NumPy reports a full disk as "n requested and m written", without the system's message.
+    reason = error.strerror or f"{error}; is the disk full?"
     return ResultError(
         f"The output folder {folder} cannot be written ({reason}); "
-        "free space there or choose another folder."
+        "free disk space or choose another folder."
     )
 
 
 def _open_to_others(folder: Path) -> None:
-    """Give the folder the rights of any new folder; a temporary one is private to its maker."""
+    """Set default permissions; a temporary folder is private to its owner."""
     mask = os.umask(0)
     os.umask(mask)
     folder.chmod(0o777 & ~mask)
 
 
 def _flush(folder: Path) -> None:
-    """Put the content on the disk before the name changes, so that a power cut loses nothing."""
+    """Flush the content to disk before the rename, so that a power failure loses nothing."""
     for path in folder.rglob("*"):
         if path.is_file():
             sync_file(path)
@@ -105,15 +103,15 @@ def _flush(folder: Path) -> None:
 
 
 def _take_name(partial: Path, folder: Path) -> None:
-    """Rename, so that at every moment `folder` is the old one or the new one."""
+    """Rename, so that `folder` is either the old one or the new one at any time."""
     if not folder.exists():
         partial.rename(folder)
-    elif not exchanged(partial, folder):  # else the old one is removed as the partial one
+    elif not exchanged(partial, folder):  # after a swap, the old one is removed as the partial one
         _retire(partial, folder)
 
 
 def _retire(partial: Path, folder: Path) -> None:
-    """Two renames where a system has no exchange; a crash between them is mended later."""
+    """Replace by two renames if the system cannot swap; a crash between them is repaired later."""
     retired = Path(tempfile.mkdtemp(prefix=leftovers.retired_prefix(folder), dir=folder.parent))
     previous = retired / folder.name
     try:

@@ -1,6 +1,6 @@
-"""Pictures for other programs: tone curve, 16-bit PNG and TIFF, coloured defocus map, layer stack.
+"""Export for other programs: 16-bit PNG and TIFF, coloured defocus map, layer stack.
 
-Every file appears complete or not at all.
+All files are written atomically.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ PNG, TIFFS = ".png", (".tif", ".tiff")
 
 
 def srgb_encode(linear: AnyFloatArray) -> npt.NDArray[np.float32]:
-    """The sRGB transfer curve (IEC 61966-2-1) of values in 0..1, clipped; any shape, NaN is 0."""
+    """Apply the sRGB transfer curve (IEC 61966-2-1), clipped to 0..1; any shape, NaN becomes 0."""
     values = np.clip(np.nan_to_num(np.asarray(linear, np.float32)), 0.0, 1.0)
     return linear_to_srgb(values)
 
 
 def srgb_bytes(linear: AnyFloatArray) -> npt.NDArray[np.uint8]:
-    """The same curve as bytes, from a table: several times as fast, for pictures that move."""
+    """Apply the sRGB curve and convert to uint8 by table lookup; several times faster."""
     table = _srgb_table()
     index = np.multiply(linear, len(table) - 1, dtype=np.float32)
     np.fmax(index, 0.0, out=index)  # NaN too
@@ -43,16 +43,16 @@ def srgb_bytes(linear: AnyFloatArray) -> npt.NDArray[np.uint8]:
 
 @cache
 def _srgb_table() -> npt.NDArray[np.uint8]:
-    """Bytes of 65536 linear values from 0 to 1: the darkest bytes have 20 of them each."""
+    """uint8 of 65536 linear values from 0 to 1: each of the darkest codes covers 20 of them."""
     return np.round(255 * srgb_encode(np.linspace(0, 1, 2**16))).astype(np.uint8)
 
 
 def display_values(
     image: AnyFloatArray, white: float | None = None, dtype: npt.DTypeLike = np.uint16
 ) -> npt.NDArray[np.unsignedinteger]:
-    """Linear (C, H, W) to (H, W) or (H, W, 3) as a screen expects it: uint8 or uint16.
+    """Convert linear (C, H, W) to display values (H, W) or (H, W, 3): uint8 or uint16.
 
-    ``white`` is the linear value that becomes full scale; None: nearly the brightest.
+    ``white`` is the linear value of full scale; None: close to the maximum.
     """
     white = white_point(image) if white is None else white
     planes_last = np.moveaxis(np.asarray(image, np.float32), 0, -1)
@@ -64,7 +64,7 @@ def display_values(
 
 
 def write_picture(path: Path, image: AnyFloatArray, white: float | None = None) -> Path:
-    """Write a linear image (C, H, W) with the sRGB tone curve as 16-bit PNG or TIFF."""
+    """Write a linear image (C, H, W) as sRGB, 16-bit PNG or TIFF."""
     pixels = display_values(image, white)
     writers: dict[str, Callable[[Path], None]] = {PNG: lambda p: _write_png16(p, pixels)}
     writers |= dict.fromkeys(TIFFS, lambda p: _write_tiff16(p, pixels))
@@ -77,10 +77,10 @@ def write_defocus(
     limits: tuple[float, float] | None = None,
     colors: tuple[str, npt.NDArray[np.uint8]] | None = None,
 ) -> Path:
-    """Write a defocus map (H, W): TIFF keeps the values (float32), PNG shows them in colours.
+    """Write a defocus map (H, W): TIFF stores the values (float32), PNG shows them in colour.
 
-    ``limits`` are the defocus scales of the first and the last colour; the PNG says them in its
-    text, because the colours alone do not. ``colors``: name and palette (256, 3); None: viridis.
+    ``limits`` are the defocus scales of the first and the last colour, stored in the text of the
+    PNG. ``colors``: name and palette (256, 3); None: viridis.
     """
     name, palette = colors or ("viridis", None)
     values = np.asarray(defocus_map, np.float32)
@@ -111,26 +111,26 @@ def write_layer_stack(
 
 
 def _write(path: Path, writers: dict[str, Callable[[Path], None]], what: str) -> Path:
-    """Write by the suffix of the path; the file appears when it is complete."""
+    """Write atomically, in the format given by the suffix."""
     path = Path(path)
     writer = writers.get(path.suffix.lower())
     if writer is None:
         known = " or ".join(writers)
-        raise ResultError(f"{path.name} cannot hold {what}; choose a name that ends in {known}.")
+        raise ResultError(f"{path.name} has the wrong suffix for {what}; use {known}.")
     try:
         with atomic_file(path) as beside:
             writer(beside)
     except OSError as error:
-        reason = error.strerror or f"{error}, is the disk full?"
+        reason = error.strerror or f"{error}; is the disk full?"
         raise ResultError(
-            f"{path} cannot be written ({reason}); free space there or choose another place."
+            f"{path} cannot be written ({reason}); free disk space or choose another location."
         ) from error
     return path
 
 
 def _write_png16(path: Path, pixels: npt.NDArray[np.unsignedinteger]) -> None:
     stored = pixels if pixels.ndim == 2 else np.ascontiguousarray(pixels[..., ::-1])
-    # Through memory: cv2.imwrite cannot open every path on every system, and hides the reason.
+    # Via memory: cv2.imwrite cannot open every path on every system, and hides errors.
     path.write_bytes(cv2.imencode(".png", stored)[1].tobytes())
 
 

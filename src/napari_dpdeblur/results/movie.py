@@ -1,4 +1,4 @@
-"""Refocus movies and stacks as files; each appears complete or not at all."""
+"""Write refocus movies and focus stacks atomically."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CODEC = "mp4v"  # MPEG-4 part 2: in every build of OpenCV, unlike H.264
 
 
 def write_movie(path: Path, frames: Iterable[np.ndarray], fps: float, overwrite: bool) -> Path:
-    """Write frames (H, W) or (H, W, 3) of bytes, all of one size, as .mp4 or .gif."""
+    """Write uint8 frames (H, W) or (H, W, 3) of equal size as .mp4 or .gif."""
     path = _checked(path, MOVIES, "a movie")
     writer = _write_gif if path.suffix.lower() == ".gif" else _write_mp4
     with _appearing(path, overwrite) as beside:
@@ -36,7 +36,7 @@ def write_focus_stack(
     overwrite: bool,
     **description: object,
 ) -> Path:
-    """Write (focus, linear picture (C, H, W)) pairs as float32 pages that name their focus."""
+    """Write (focus, linear image (C, H, W)) pairs as float32 pages with their focus."""
     path = _checked(path, STACKS, "a focus stack")
     with _appearing(path, overwrite) as beside, tifffile.TiffWriter(beside, bigtiff=True) as tiff:
         for focus, picture in pictures:
@@ -53,16 +53,20 @@ def write_focus_stack(
 
 
 def refuse_existing(path: Path, overwrite: bool) -> None:
-    """Say no before long work rather than after it."""
+    """Refuse an existing file before a long computation."""
     if path.exists() and not overwrite:
-        raise ResultError(f"{path} exists already and is not overwritten; choose another name.")
+        raise _already_exists(path)
+
+
+def _already_exists(path: Path) -> ResultError:
+    return ResultError(f"{path} already exists; choose another name.")
 
 
 def _checked(path: Path, suffixes: tuple[str, ...], what: str) -> Path:
     path = Path(path)
     if path.suffix.lower() not in suffixes:
         known = " or ".join(suffixes)
-        raise ResultError(f"{path.name} cannot hold {what}; choose a name that ends in {known}.")
+        raise ResultError(f"{path.name} has the wrong suffix for {what}; use {known}.")
     return path
 
 
@@ -73,13 +77,11 @@ def _appearing(path: Path, overwrite: bool) -> Iterator[Path]:
         with atomic_file(path, overwrite) as beside:
             yield beside
     except FileExistsError as error:
-        raise ResultError(
-            f"{path} exists already and is not overwritten; choose another name."
-        ) from error
+        raise _already_exists(path) from error
     except OSError as error:
-        reason = error.strerror or f"{error}, is the disk full?"
+        reason = error.strerror or f"{error}; is the disk full?"
         raise ResultError(
-            f"{path} cannot be written ({reason}); free space there or choose another place."
+            f"{path} cannot be written ({reason}); free disk space or choose another location."
         ) from error
 
 
@@ -109,15 +111,15 @@ def _write_mp4(path: Path, frames: Iterable[np.ndarray], fps: float) -> None:
 
 
 def _check_mp4(path: Path, count: int) -> None:
-    """Read the movie again: OpenCV tells nobody when the disk is full."""
+    """Read the movie back, because OpenCV does not report a full disk."""
     movie, found = cv2.VideoCapture(str(path)), 0
     while movie.grab():
         found += 1
     movie.release()
     if found != count:
         raise ResultError(
-            f"Only {found} of {count} pictures of the movie could be written to {path.parent}; "
-            "free space there or choose another place."
+            f"Only {found} of {count} frames of the movie could be written to {path.parent}; "
+            "free disk space or choose another location."
         )
 
 
@@ -126,13 +128,13 @@ def _open_writer(path: Path, fps: float, size: tuple[int, int]) -> cv2.VideoWrit
     if not writer.isOpened():
         raise ResultError(
             f"A movie cannot be written to {path.parent} (no space, no permission or no codec); "
-            "choose another place or a name that ends in .gif."
+            "choose another location or the suffix .gif."
         )
     return writer
 
 
 def _even(frame: np.ndarray) -> np.ndarray:
-    """Blue, green, red with even sides, as the codec wants them."""
+    """BGR with even sides, as the codec requires."""
     color = frame[..., ::-1] if frame.ndim == 3 else np.repeat(frame[..., None], 3, axis=-1)
     height, width = (side // 2 * 2 for side in color.shape[:2])
     return np.ascontiguousarray(color[:height, :width])

@@ -1,4 +1,4 @@
-"""A picture for people: the input, the all-in-focus image and the defocus map side by side."""
+"""Preview image: input, all-in-focus image and defocus map side by side."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INK = (236, 236, 240)
 
 
 def tone_curve(image: AnyFloatArray, white: float) -> Picture:
-    """Linear (C, H, W) to display bytes (H, W, 3): `white` becomes full scale, sRGB gamma."""
+    """Convert linear (C, H, W) to sRGB, uint8 (H, W, 3); `white` becomes full scale."""
     linear = np.nan_to_num(np.asarray(image, dtype=np.float32)) / np.float32(max(white, 1e-12))
     display = linear_to_srgb(np.clip(linear, 0.0, 1.0))
     picture = np.moveaxis(np.round(255 * display).astype(np.uint8), 0, -1)
@@ -31,16 +31,16 @@ def tone_curve(image: AnyFloatArray, white: float) -> Picture:
 
 
 def white_point(image: AnyFloatArray) -> float:
-    """The linear value that is shown as white: nearly the brightest, so that sparks may clip."""
+    """The linear value shown as white: close to the maximum, ignoring a few highlights."""
     return float(np.percentile(np.nan_to_num(image), WHITE_PERCENTILE))
 
 
 def defocus_colors(
     defocus_map: AnyFloatArray, lowest: float, highest: float, palette: Picture | None = None
 ) -> Picture:
-    """Defocus (H, W) in the perceptually even colours of viridis, bytes (H, W, 3).
+    """Map defocus (H, W) to viridis colours: uint8 (H, W, 3).
 
-    ``palette`` (256, 3): other colours, bytes.
+    ``palette`` (256, 3) uint8: other colours.
     """
     span = max(highest - lowest, 1e-12)
     unit = np.clip((np.nan_to_num(defocus_map) - lowest) / span, 0.0, 1.0)
@@ -54,10 +54,10 @@ def defocus_colors(
 def preview_picture(
     all_in_focus: AnyFloatArray, defocus_map: AnyFloatArray, captured: AnyFloatArray | None = None
 ) -> Picture:
-    """Labelled panels in a row, bytes (h, w, 3).
+    """Labelled panels in a row: uint8 (h, w, 3).
 
-    `all_in_focus` and `captured` (C, H, W) linear, shown with one tone curve so that they can be
-    compared; `defocus_map` (H, W) with a colour bar.
+    `all_in_focus` and `captured` (C, H, W), linear, share one tone curve; `defocus_map` (H, W) has
+    a colour bar.
     """
     white = white_point(all_in_focus)
     lowest, highest = float(np.nanmin(defocus_map)), float(np.nanmax(defocus_map))
@@ -73,7 +73,7 @@ def preview_picture(
 
 
 def write_preview(file: Path | BinaryIO, picture: Picture) -> None:
-    """Save a preview as PNG, in a file that is named or open."""
+    """Write a preview as PNG to a path or an open file."""
     Image.fromarray(picture).save(file, format="PNG", compress_level=3)
 
 
@@ -100,7 +100,7 @@ def _lay_out(panels: list[tuple[str, Picture]]) -> Image.Image:
 
 
 def _draw_color_bar(canvas: Image.Image, panel_px: int, lowest: float, highest: float) -> None:
-    """A bar at the right end of the last panel's header, from sharp to blurred."""
+    """Draw a colour bar at the right end of the last panel's header."""
     font = ImageFont.load_default(14)
     width = max(min(panel_px // 3, panel_px - BAR_NEIGHBOURS_PX), BAR_PX)
     right = canvas.width - GAP_PX

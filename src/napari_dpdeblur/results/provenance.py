@@ -1,4 +1,4 @@
-"""`run.yaml`: where a result comes from, in plain YAML."""
+"""Read and write `run.yaml`, the provenance of a result."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import yaml
 
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.files import read_regular
 from napari_dpdeblur.files.plain import parse_yaml
-from napari_dpdeblur.results.provenance_check import wrong_entry
+from napari_dpdeblur.results.provenance_check import invalid_entry
 
 FORMAT = "napari-dpdeblur run"
 FORMAT_VERSION = 1
@@ -24,33 +25,49 @@ PACKAGES = (
     "numpy",
     "scipy",
     "scikit-image",
-    "opencv-python-headless",
     "tifffile",
+)
+# Any of these provides cv2; an environment may have another one than the dependency.
+OPENCV_PACKAGES = (
+    "opencv-python-headless",
+    "opencv-python",
+    "opencv-contrib-python-headless",
+    "opencv-contrib-python",
 )
 
 
 def software_versions() -> dict[str, str]:
-    """Versions of everything that can change a result."""
+    """Versions of all software that can affect a result."""
     versions = {"python": platform.python_version(), "platform": platform.platform()}
     for name in PACKAGES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            versions[name] = "not installed as a package"
-    return versions
+        versions[name] = _version(name) or "not installed as a package"
+    return versions | _opencv_versions()
+
+
+def _opencv_versions() -> dict[str, str]:
+    """The OpenCV packages that are installed; a build from source is named opencv."""
+    found = {name: version for name in OPENCV_PACKAGES if (version := _version(name))}
+    return found or {"opencv": cv2.__version__}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def write_provenance(path: Path, provenance: dict[str, Any]) -> None:
-    """Write `provenance` with the format's name and version in front."""
+    """Write `provenance`, preceded by format name and version."""
     content = {"format": FORMAT, "format_version": FORMAT_VERSION, **_plain(provenance, "run")}
     text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=100)
     path.write_text(text, encoding="utf-8")
 
 
 def read_provenance(path: Path) -> dict[str, Any]:
-    """Read `run.yaml`; only plain values are accepted, so no file can run code."""
+    """Read `run.yaml`; only plain values are accepted, so it cannot execute code."""
     if not path.is_file():
-        raise ResultError(f"The folder {path.parent} is no run folder: it has no {path.name}.")
+        raise ResultError(f"{path.parent} is not a run folder: it has no {path.name}.")
     try:
         content = parse_yaml(read_regular(path, MAX_BYTES).decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -68,16 +85,16 @@ def _without_header(path: Path, content: Any) -> dict[str, Any]:
     version = content.get("format_version")
     if version != FORMAT_VERSION:
         raise ResultError(
-            f"The provenance {path} has format version {version} but this program reads version "
-            f"{FORMAT_VERSION}; update napari-dpdeblur or repeat the fit."
+            f"{path} has format version {version}, but only version {FORMAT_VERSION} is "
+            "supported; update napari-dpdeblur."
         )
-    if (wrong := wrong_entry(content)) is not None:
+    if (wrong := invalid_entry(content)) is not None:
         raise _unreadable(path, wrong)
     return {key: content[key] for key in content if key not in ("format", "format_version")}
 
 
 def _plain(value: Any, name: str) -> Any:
-    """Numpy values, tuples and paths as the plain values that YAML knows."""
+    """Convert NumPy values, tuples and paths to plain YAML values."""
     if value is None or isinstance(value, bool | int | float | str):
         # A subclass, such as numpy.float64 or a string enumeration, is reduced to its base.
         return next((t(value) for t in (bool, int, float, str) if isinstance(value, t)), None)
@@ -90,24 +107,23 @@ def _plain(value: Any, name: str) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item, name) for item in value]
     raise ResultError(
-        f"The provenance entry {name} is a {type(value).__name__}, which run.yaml cannot hold; "
-        "give numbers, text, lists and mappings."
+        f"The provenance entry {name} has type {type(value).__name__}, which run.yaml cannot "
+        "store; use numbers, text, lists and mappings."
     )
 
 
 def _unreadable(path: Path, reason: str) -> ResultError:
     return ResultError(
-        f"The provenance {path} cannot be read because {reason}; "
-        "use the file as the fit wrote it or repeat the fit."
+        f"{path} cannot be read because {reason}; use the original file or repeat the fit."
     )
 
 
-# The C version is twenty times faster on a long loss history, but not built everywhere.
+# The C version is twenty times faster on a long loss history, but not always available.
 _BaseDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class _Dumper(_BaseDumper):  # type: ignore[misc]
-    """Writes every value in full, because the reader refuses aliases."""
+    """Writes no aliases, because the reader refuses them."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

@@ -1,42 +1,40 @@
-"""Check the entries of `run.yaml` that the program works with; all others may be anything."""
+"""Check the entries of `run.yaml` that the program uses."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
+
+from napari_dpdeblur.files.schema import KnownEntries, first_problem
 
 LIMIT = 1_000_000_000
 Pixels = Annotated[int, Field(ge=0, le=LIMIT)]
 Number = Annotated[float, Field(ge=-LIMIT, le=LIMIT)]
 
 
-class _Entries(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
-
-
-class _Capture(_Entries):
+class _Capture(KnownEntries):
     height_px: Pixels | None = None
     width_px: Pixels | None = None
     pixel_aspect: Number | None = None
 
 
-class _Field(_Entries):
+class _Field(KnownEntries):
     top: Number | None = None
     left: Number | None = None
 
 
-class _Calibration(_Entries):
+class _Calibration(KnownEntries):
     field: _Field | None = None
     frame_shape: Annotated[list[Pixels], Field(min_length=2, max_length=2)] | None = None
 
 
-class _Placement(_Entries):
-    scale: list[Number] = []
-    translate: list[Number] = []
+class _Placement(KnownEntries):
+    scale: list[Number] = Field(default_factory=list)
+    translate: list[Number] = Field(default_factory=list)
 
 
-class _Provenance(_Entries):
+class _Provenance(KnownEntries):
     capture: _Capture | None = None
     calibration: _Calibration | None = None
     crop: Annotated[list[Pixels], Field(min_length=4, max_length=4)] | None = None
@@ -44,12 +42,11 @@ class _Provenance(_Entries):
     loss_history: list[Any] | None = None
 
 
-def wrong_entry(content: dict[str, Any]) -> str | None:
-    """The first entry that is not what a fit writes, and why; None when there is none."""
+def invalid_entry(content: dict[str, Any]) -> str | None:
+    """The first invalid entry and why it is invalid; None if all are valid."""
     try:
         _Provenance.model_validate(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return f"its entry {where} is wrong ({first['msg']})"
+        where, problem = first_problem(error)
+        return f"its entry {where} is invalid ({problem})"
     return None

@@ -1,4 +1,4 @@
-"""Result: what a fit recovers, from the solver to the run folder, the API and the window."""
+"""Result: the outcome of a fit, used by the solver, run folders, the API and the viewer."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
 
-PLACEMENT = "placement"  # in the provenance: where a result lies in its frame, if not as fitted
+PLACEMENT = "placement"  # in the provenance: position of a result in its frame, if not as fitted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """The multiplane image of a capture and what follows from it, as NumPy arrays.
+    """The multiplane image of a capture and the images derived from it, as NumPy arrays.
 
     C is 1 or 3 channels, L layers run back to front. Images are linear, in the unit of the
     capture; defocus is in multiples of the calibrated blur. ``captured`` is the mean of the
-    corrected views; it is drawn in the preview and not read back from a run folder, and neither
-    are ``capture`` and ``calibration``. As the last line of a notebook cell a result is shown as a
-    picture.
+    corrected views; it is shown in the preview. ``captured``, ``capture`` and ``calibration`` are
+    not read back from a run folder. Notebooks display a result as an image.
     """
 
     mpi: MultiplaneImage  # color (L, C, H, W), alpha (L, 1, H, W), defocus_scales (L,)
@@ -58,8 +57,8 @@ class Result:
             found = getattr(self, name).shape
             if found != shape:
                 raise ResultError(
-                    f"The parts of this result do not belong together: {name} has shape {found} "
-                    f"where {shape} is expected; use the files of one run."
+                    f"The arrays of this result do not match: {name} has shape {found}, expected "
+                    f"{shape}; use files of the same run."
                 )
 
     @property
@@ -79,25 +78,25 @@ class Result:
 
     @property
     def name(self) -> str:
-        """The name of the capture."""
+        """Name of the capture."""
         capture = self.provenance.get("capture")
         name = capture.get("name") if isinstance(capture, Mapping) else None
         return str(name or "result")
 
     @property
     def loss_history(self) -> list[dict[str, Any]]:
-        """The terms of the objective, step by step, where the preset has them."""
+        """Terms of the objective for each step, if the preset records them."""
         return list(self.provenance.get("loss_history", []))
 
     def picture(self) -> Picture:
-        """Captured, all in focus and defocus map side by side: bytes (h, w, 3)."""
+        """Capture, all-in-focus image and defocus map side by side: uint8 (h, w, 3)."""
         return preview_picture(self.all_in_focus, self.defocus_map, self.captured)
 
     def show(self, window: bool | None = None) -> Any:
-        """Show the picture in a notebook, and all layers in napari everywhere else.
+        """Show the preview in a notebook, or all layers in napari elsewhere.
 
-        ``window`` decides instead: True opens napari from a notebook, too. Returns napari's
-        viewer, in a script after its window has been closed.
+        ``window=True`` opens napari from a notebook, too. Returns the napari viewer; in a script,
+        after its window has been closed.
         """
         if window is None:
             window = not in_notebook()
@@ -106,15 +105,15 @@ class Result:
         reason = no_window_reason()
         if reason is not None:
             raise ResultError(
-                f"The result cannot be shown in napari ({reason}); write it with save(folder) and "
-                "look at preview.png there, or take the pixels from picture()."
+                f"The result cannot be shown in napari ({reason}); call save(folder) and open "
+                "preview.png, or use the pixels of picture()."
             )
         from napari_dpdeblur.viewer.window import show_result
 
         return show_result(self)
 
     def save(self, folder: str | Path, overwrite: bool = False) -> Path:
-        """Write a run folder, complete or not at all; `load_result` and napari open it."""
+        """Write a run folder atomically; `load_result` and napari can open it."""
         from napari_dpdeblur.results.run_folder import write_run
 
         return write_run(self, Path(folder), overwrite)
@@ -128,7 +127,7 @@ class Result:
         )
 
     def _repr_png_(self) -> bytes:
-        """For notebooks."""
+        """PNG for notebooks."""
         file = io.BytesIO()
         write_preview(file, self.picture())
         return file.getvalue()
@@ -139,7 +138,7 @@ def _show_in_cell(result: Result) -> None:
         from IPython.display import display
     except ImportError:
         raise ResultError(
-            "A picture below a cell needs a notebook; call show(window=True) to open napari, or "
+            "The preview can only be shown in a notebook; call show(window=True) to open napari or "
             "save(folder) to write the result."
         ) from None
     display(result)

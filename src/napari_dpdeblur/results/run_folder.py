@@ -1,4 +1,4 @@
-"""The run folder: everything a fit found out, on disk.
+"""Run folders: results of a fit on disk.
 
 | file | content |
 |---|---|
@@ -36,12 +36,12 @@ RUN_FILES = (
 
 
 def check_run_folder(folder: Path, overwrite: bool = False) -> None:
-    """Refuse an output folder that `write_run` would refuse; call it before a long fit."""
+    """Refuse an output folder that `write_run` would refuse; for use before a long fit."""
     atomic_folder.check_output_folder(Path(folder), overwrite, RUN_FILES)
 
 
 def write_run(result: Result, folder: Path, overwrite: bool = False) -> Path:
-    """Write a run folder, complete or not at all, and return its path."""
+    """Write a run folder atomically and return its path."""
     folder = Path(folder)
     with atomic_folder.atomic_folder(folder, overwrite, RUN_FILES) as partial:
         write_image(
@@ -66,7 +66,7 @@ def write_run(result: Result, folder: Path, overwrite: bool = False) -> Path:
 
 
 def read_run(folder: Path) -> Result:
-    """Read what `write_run` wrote; anything incomplete or damaged is a ResultError."""
+    """Read a run folder; an incomplete or damaged one is a ResultError."""
     folder = Path(folder)
     if not folder.is_dir():
         raise ResultError(f"The run folder {folder} does not exist; check the path.")
@@ -84,14 +84,13 @@ def read_run(folder: Path) -> Result:
 
 
 def _check_links(folder: Path) -> None:
-    """Refuse a folder whose files are links to somewhere else."""
+    """Refuse a folder with files that are links to other folders."""
     for name in RUN_FILES:
         try:
             check_inside(folder / name, folder)
         except OSError as error:
             raise ResultError(
-                f"The result file {folder / name} is not read because {error.strerror}; copy the "
-                "file itself."
+                f"{folder / name} was not read because {error.strerror}; copy the file itself."
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""The TIFF files of a run: single images as float32, the multiplane image as RGBA pages."""
+"""Read and write the TIFF files of a run: float32 images, and RGBA pages of the layers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from napari_dpdeblur.files.plain import parse_json
 SOFTWARE = "napari-dpdeblur"
 MAX_PIXELS = 200_000_000
 MAX_LAYERS = 512
-# float16 keeps 11 bits: enough for any picture in this range, in half the space of float32.
+# float16 has 11 bits: enough for images in this range, at half the size of float32.
 HALF_PRECISION_RANGE = (1e-2, 3e4)
 
 
 def write_image(path: Path, image: FloatArray, **description: Any) -> None:
-    """Write (H, W) or (C, H, W) with C of 1 or 3 as a float32 page, (H, W) or (H, W, 3)."""
+    """Write (H, W) or (C, H, W), C = 1 or 3, as a float32 page (H, W) or (H, W, 3)."""
     pixels = image[0] if image.ndim == 3 and image.shape[0] == 1 else image
     color = pixels.ndim == 3
     pixels = np.moveaxis(pixels, 0, -1) if color else pixels
@@ -38,7 +38,7 @@ def write_image(path: Path, image: FloatArray, **description: Any) -> None:
 
 
 def read_image(path: Path) -> FloatArray:
-    """Read what `write_image` wrote, as (C, H, W) float32."""
+    """Read an image written by `write_image`, as (C, H, W) float32."""
     pixels = _read_pages(path)[0][0]
     if pixels.ndim == 2:
         pixels = pixels[..., np.newaxis]
@@ -53,14 +53,14 @@ def write_mpi(
     """Write the layers, back to front, as RGBA pages with straight alpha.
 
     `color` (L, C, H, W), `alpha` (L, 1, H, W), `defocus_scales` (L,). The description of each
-    page is JSON and holds the layer's number, its defocus scale and the number of channels: one
-    channel is repeated as red, green and blue.
+    page is JSON with the layer's index, its defocus scale and the number of channels: a single
+    channel is stored as red, green and blue.
     """
     scales = np.asarray(defocus_scales, dtype=np.float64)
     layers, channels, height, width = color.shape
     dtype = _page_dtype(color)
     page = np.empty((height, width, 4), dtype)
-    # The classic format ends at 4 GB.
+    # Classic TIFF is limited to 4 GB.
     big = layers * page.nbytes > 3_900_000_000
     with tifffile.TiffWriter(path, bigtiff=big) as writer:
         for layer in range(layers):
@@ -77,7 +77,7 @@ def write_mpi(
 
 
 def read_mpi(path: Path) -> tuple[FloatArray, FloatArray, npt.NDArray[np.float64]]:
-    """Read `mpi.tif`, or the one in a run folder: colour, alpha and defocus scales.
+    """Read `mpi.tif`, or that of a run folder: colour, alpha and defocus scales.
 
     Shapes (L, C, H, W), (L, 1, H, W) and (L,), back to front, float32.
     """
@@ -88,11 +88,11 @@ def read_mpi(path: Path) -> tuple[FloatArray, FloatArray, npt.NDArray[np.float64
         scales = np.array([float(entry["defocus_scale"]) for entry in entries])
         channels = int(entries[0]["channels"])
     except (ValueError, KeyError, TypeError, OverflowError) as error:
-        raise _unreadable(path, "the defocus scales of its pages are missing") from error
+        raise _unreadable(path, "its pages have no defocus scales") from error
     if pages[0].ndim != 3 or pages[0].shape[2] != 4 or channels not in (1, 3):
-        raise _unreadable(path, "its pages are not RGBA pictures")
+        raise _unreadable(path, "its pages are not RGBA images")
     if not np.isfinite(scales).all():
-        raise _unreadable(path, "a defocus scale is not a finite number")
+        raise _unreadable(path, "a defocus scale is not finite")
     shape = (len(pages), channels, *pages[0].shape[:2])
     color, alpha = np.empty(shape, np.float32), np.empty((shape[0], 1, *shape[2:]), np.float32)
     for layer, page in enumerate(pages):
@@ -117,9 +117,9 @@ def _page_description(layer: int, layers: int, channels: int, scale: float) -> d
 
 
 def _read_pages(path: Path) -> tuple[list[npt.NDArray[np.floating]], list[str]]:
-    """All pages of a small enough, uncompressed file of floating-point pages of one shape."""
+    """Read all pages of an uncompressed file of floating-point pages of equal shape."""
     if not path.is_file():
-        raise ResultError(f"The result file {path} does not exist; choose a complete run folder.")
+        raise ResultError(f"{path} does not exist; choose a complete run folder.")
     try:
         with (
             open_regular(path) as (file, size_bytes),
@@ -134,13 +134,13 @@ def _read_pages(path: Path) -> tuple[list[npt.NDArray[np.floating]], list[str]]:
 
 
 def _checked_pages(path: Path, tiff: tifffile.TiffFile, size_bytes: int) -> list[tifffile.TiffPage]:
-    """Refuse, before anything is decoded, what cannot have been written by this package.
+    """Refuse files not written by this package, before anything is decoded.
 
-    Without compression no page can be larger than the file, so a small file cannot fill memory.
+    Without compression, pages cannot be larger than the file, so a small file cannot fill memory.
     """
     pages: list[tifffile.TiffPage] = []
     declared = 0
-    # One by one: a damaged file may name the same page again and again.
+    # One by one: a damaged file may reference the same page repeatedly.
     for page in (page.aspage() for page in tiff.pages):
         pages.append(page)
         declared += page.nbytes
@@ -158,11 +158,11 @@ def _checked_pages(path: Path, tiff: tifffile.TiffFile, size_bytes: int) -> list
 
 def _page_problem(page: tifffile.TiffPage, first: tifffile.TiffPage) -> str | None:
     if page.dtype not in (np.float16, np.float32) or page.shape != first.shape or not page.nbytes:
-        return "its pages are not floating-point pictures of one size"
+        return "its pages are not floating-point images of equal size"
     if page.compression != tifffile.COMPRESSION.NONE or page.predictor != 1:
         return "it is compressed"
     if page.is_tiled or page.is_volumetric:
-        return "it is divided into tiles"
+        return "it is tiled"
     if int(np.prod(page.shape[:2])) > MAX_PIXELS:
         return f"it is larger than {MAX_PIXELS // 10**6} megapixels"
     return None
@@ -170,6 +170,5 @@ def _page_problem(page: tifffile.TiffPage, first: tifffile.TiffPage) -> str | No
 
 def _unreadable(path: Path, reason: str) -> ResultError:
     return ResultError(
-        f"The result file {path} cannot be read because {reason}; "
-        "use the file as the fit wrote it or repeat the fit."
+        f"{path} cannot be read because {reason}; use the original file or repeat the fit."
     )

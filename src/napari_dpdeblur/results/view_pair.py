@@ -1,4 +1,4 @@
-"""The two views of a capture as a pair of pictures: PNG as Xin et al. published theirs, or TIFF."""
+"""Write the two views of a capture as a pair of PNG (published layout) or TIFF files."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ VIEWS = ("left", "right")
 
 
 def write_pair(capture: DualPixelCapture, folder: Path, kind: str) -> list[str]:
-    """Write both views with square pixels; return the names of the files."""
+    """Write both views with square pixels; returns the file names."""
     square = capture.with_square_pixels()
     is_plain = square.shape[1] == 1 and square.encoding == "linear"
     if kind == "png" and not is_plain:
         raise CaptureError(
             f"{capture.name} has {square.shape[1]} {square.encoding} channels, but the PNG pair "
-            "holds one linear channel; convert it to TIFF."
+            "stores one linear channel; convert it to TIFF."
         )
     as_png = kind == "png" or (kind == "auto" and is_plain)
     names = [f"{capture.name}_{view}{'.png' if as_png else '.tif'}" for view in VIEWS]
     if (folder / names[0]).exists():
         raise CaptureError(
-            f"Two captures are named {capture.name}; convert them one by one into folders of "
-            "their own."
+            f"Two captures are named {capture.name}; convert them separately into different "
+            "folders."
         )
     write = _write_png_pair if as_png else _write_tiff_pair
     write(square, [folder / name for name in names])

@@ -11,12 +11,12 @@ from scipy.signal import fftconvolve
 
 from napari_dpdeblur.calibration.solve.kernel_problem import KernelProblem, project_on_simplex
 from napari_dpdeblur.calibration.solve.kernels import (
-    Evidence,
     SolveSettings,
+    TargetObservations,
     fill_from_neighbours,
     solve_kernels,
 )
-from napari_dpdeblur.calibration.solve.tile_observations import Tiles
+from napari_dpdeblur.calibration.solve.tile_observations import TileObservations
 from napari_dpdeblur.datasets.synthetic.lens import synthetic_kernels
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.generators import finish
@@ -38,7 +38,7 @@ def pattern(height, width):
 
 
 @pytest.fixture
-def evidence():
+def observations():
     """Two tiles of 80 x 80 px with their own kernels, exactly blurred."""
     truth = synthetic_kernels(1, 2, size=SIZE, disparity_px=-2.0)
     margin = SIZE // 2
@@ -47,11 +47,11 @@ def evidence():
     for tile, cols in enumerate((slice(0, 80), slice(80, 160))):
         for view in range(2):
             views[view, :, cols] = fftconvolve(latent, truth[tile, view], mode="valid")[:, cols]
-    return Evidence(latent, views, np.ones((80, 160), bool)), truth
+    return TargetObservations(latent, views, np.ones((80, 160), bool)), truth
 
 
-def solve(evidence, settings=SETTINGS):
-    return finish(solve_kernels(evidence, settings))
+def solve(observations, settings=SETTINGS):
+    return finish(solve_kernels(observations, settings))
 
 
 def errors(found, truth):
@@ -59,8 +59,8 @@ def errors(found, truth):
     return difference / np.sqrt((truth**2).sum((-2, -1)))
 
 
-def test_known_kernels_are_recovered(evidence):
-    given, truth = evidence
+def test_known_kernels_are_recovered(observations):
+    given, truth = observations
     solution = solve(given)
     assert errors(solution.kernels, truth).max() < 0.05
     assert solution.solved.all()
@@ -69,37 +69,37 @@ def test_known_kernels_are_recovered(evidence):
     assert np.abs(solution.residual).mean() < 2e-3
 
 
-def test_orientation_is_that_of_a_convolution(evidence):
-    given, truth = evidence
+def test_orientation_is_that_of_a_convolution(observations):
+    given, truth = observations
     solution = solve(given)
     assert errors(solution.kernels, truth[..., ::-1, ::-1]).min() > 0.2
 
 
-def test_noise_is_measured_and_smooths_the_kernels(evidence):
-    given, truth = evidence
+def test_noise_is_measured_and_smooths_the_kernels(observations):
+    given, truth = observations
     noisy = given.views + np.random.default_rng(1).normal(0, 0.03, given.views.shape)
-    noisy_evidence = Evidence(given.latent, noisy.astype(np.float32), given.valid)
-    smooth = solve(noisy_evidence)
-    rough = solve(noisy_evidence, SETTINGS.model_copy(update={"smoothness": 0.0}))
+    noisy_observations = TargetObservations(given.latent, noisy.astype(np.float32), given.valid)
+    smooth = solve(noisy_observations)
+    rough = solve(noisy_observations, SETTINGS.model_copy(update={"smoothness": 0.0}))
     assert errors(smooth.kernels, truth).mean() < 0.8 * errors(rough.kernels, truth).mean()
     assert 0.03 < smooth.noise.mean() < 0.08  # weighted: shadows count up to sixfold
 
 
-def test_pixels_that_do_not_count_change_nothing(evidence):
-    given, _ = evidence
+def test_pixels_that_do_not_count_change_nothing(observations):
+    given, _ = observations
     valid = given.valid.copy()
     valid[20:50, 30:60] = False
     spoilt = given.views.copy()
     spoilt[:, 20:50, 30:60] = 5.0
     settings = SETTINGS.model_copy(update={"shadow_noise": 1e6})
-    clean = solve(Evidence(given.latent, given.views, valid), settings)
-    other = solve(Evidence(given.latent, spoilt, valid), settings)
+    clean = solve(TargetObservations(given.latent, given.views, valid), settings)
+    other = solve(TargetObservations(given.latent, spoilt, valid), settings)
     np.testing.assert_allclose(other.kernels, clean.kernels, atol=2e-3)
 
 
-def test_the_gradient_term_is_the_gradient_of_both_pictures(evidence):
+def test_the_gradient_term_is_the_gradient_of_both_pictures(observations):
     """With l4 the kernels of exact data stay the same."""
-    given, truth = evidence
+    given, truth = observations
     solution = solve(given, SETTINGS.model_copy(update={"gradient": 2.0}))
     assert errors(solution.kernels, truth).max() < 0.08
 
@@ -111,7 +111,7 @@ def test_a_periodic_pattern_needs_the_radial_term():
     latent = (np.hypot((x % pitch) - 8, (y % pitch) - 8) < 4.5).astype(np.float32)
     truth = synthetic_kernels(1, 1, size=size, disparity_px=-2.0)
     views = np.stack([fftconvolve(latent, k, mode="valid") for k in truth[0]]).astype(np.float32)
-    given = Evidence(latent, views, np.ones(views.shape[1:], bool))
+    given = TargetObservations(latent, views, np.ones(views.shape[1:], bool))
     base = {"rows": 1, "cols": 1, "kernel_px": size, "iterations": 80}
     without = solve(given, SolveSettings(**base, radial=0.0, smoothness=0.0))
     with_it = solve(given, SolveSettings(**base, radial=3e-2))
@@ -124,26 +124,29 @@ def test_a_periodic_pattern_needs_the_radial_term():
     assert mass(with_it) < 0.01
 
 
-def test_tiles_without_texture_are_filled_and_marked(evidence):
-    given, _ = evidence
+def test_tiles_without_texture_are_filled_and_marked(observations):
+    given, _ = observations
     latent = given.latent.copy()
     latent[:, 80:] = 0
-    solution = solve(Evidence(latent, given.views, given.valid))
+    solution = solve(TargetObservations(latent, given.views, given.valid))
     assert solution.solved.tolist() == [True, False]
     np.testing.assert_array_equal(solution.kernels[1], solution.kernels[0])
 
 
-def test_tiles_with_too_few_usable_pixels_are_filled(evidence):
-    given, _ = evidence
+def test_tiles_with_too_few_usable_pixels_are_filled(observations):
+    given, _ = observations
     valid = given.valid.copy()
     valid[:, :70] = False
-    assert solve(Evidence(given.latent, given.views, valid)).solved.tolist() == [False, True]
+    assert solve(TargetObservations(given.latent, given.views, valid)).solved.tolist() == [
+        False,
+        True,
+    ]
 
 
-def test_nothing_to_solve(evidence):
-    given, _ = evidence
-    with pytest.raises(CalibrationError, match="No tile of the calibrated field shows enough"):
-        solve(Evidence(given.latent, given.views, np.zeros_like(given.valid)))
+def test_nothing_to_solve(observations):
+    given, _ = observations
+    with pytest.raises(CalibrationError, match="No tile of the calibrated field contains enough"):
+        solve(TargetObservations(given.latent, given.views, np.zeros_like(given.valid)))
 
 
 def test_filling_takes_the_mean_of_the_nearest():
@@ -156,10 +159,10 @@ def test_filling_takes_the_mean_of_the_nearest():
     np.testing.assert_array_equal(filled[solved], kernels[solved])
 
 
-def test_uneven_tiles_are_solved(evidence):
-    given, truth = evidence
+def test_uneven_tiles_are_solved(observations):
+    given, truth = observations
     margin = SIZE // 2
-    crop = Evidence(
+    crop = TargetObservations(
         given.latent[:, : 151 + 2 * margin], given.views[:, :, :151], given.valid[:, :151]
     )
     solution = solve(crop, SETTINGS.model_copy(update={"cols": 2}))
@@ -167,9 +170,9 @@ def test_uneven_tiles_are_solved(evidence):
     assert errors(solution.kernels[0], truth[0]).max() < 0.05
 
 
-def test_correlation_is_the_transpose_of_the_model(evidence):
-    given, _ = evidence
-    tiles = Tiles.of(given, TileLayout.regular(80, 160, 1, 2), SETTINGS)
+def test_correlation_is_the_transpose_of_the_model(observations):
+    given, _ = observations
+    tiles = TileObservations.of(given, TileLayout.regular(80, 160, 1, 2), SETTINGS)
     problem = KernelProblem.of(tiles, np.array([0, 1]), SETTINGS)
     generator = torch.Generator().manual_seed(0)
     kernels = torch.rand(2, 2, SIZE, SIZE, generator=generator)

@@ -8,9 +8,13 @@ import torch
 from scipy.signal import fftconvolve
 
 from napari_dpdeblur.calibration.solve.kernel_problem import KernelProblem
-from napari_dpdeblur.calibration.solve.kernels import Evidence, SolveSettings, solve_kernels
+from napari_dpdeblur.calibration.solve.kernels import (
+    SolveSettings,
+    TargetObservations,
+    solve_kernels,
+)
 from napari_dpdeblur.calibration.solve.refine_geometry import MAX_STRETCH, tile_stretches
-from napari_dpdeblur.calibration.solve.tile_observations import Tiles
+from napari_dpdeblur.calibration.solve.tile_observations import TileObservations
 from napari_dpdeblur.calibration.target.disc_coverage import disc_coverage
 from napari_dpdeblur.calibration.target.geometry import ScreenGeometry
 from napari_dpdeblur.calibration.target.pattern import Target
@@ -43,35 +47,37 @@ def truth():
 
 
 @pytest.fixture(scope="module")
-def evidence(truth):
+def observations(truth):
     """A tile whose latent picture is a straight one although the views show a bent one."""
     sharp = render(bent, SHAPE, -MARGIN, -MARGIN)
     views = np.stack([fftconvolve(sharp, kernel, mode="valid") for kernel in truth[0]])
     straight = render(lambda points: points, SHAPE, -MARGIN, -MARGIN)
-    return Evidence(straight, views.astype(np.float32), np.ones((TILE, TILE), bool), render)
+    return TargetObservations(
+        straight, views.astype(np.float32), np.ones((TILE, TILE), bool), render
+    )
 
 
-def solved(evidence, settings):
-    return finish(solve_kernels(evidence, settings))
+def solved(observations, settings):
+    return finish(solve_kernels(observations, settings))
 
 
-def test_the_stretch_of_a_tile_is_measured(evidence, truth):
-    tiles = Tiles.of(evidence, TileLayout.regular(TILE, TILE, 1, 1), SETTINGS)
+def test_the_stretch_of_a_tile_is_measured(observations, truth):
+    tiles = TileObservations.of(observations, TileLayout.regular(TILE, TILE, 1, 1), SETTINGS)
     problem = KernelProblem.of(tiles, np.array([0]), SETTINGS)
     found = tile_stretches(problem, torch.from_numpy(truth))
     np.testing.assert_allclose(found[0], STRETCH, atol=4e-4)
 
 
-def test_a_stretch_that_is_no_lens_is_limited(evidence, truth):
-    tiles = Tiles.of(evidence, TileLayout.regular(TILE, TILE, 1, 1), SETTINGS)
+def test_a_stretch_that_is_no_lens_is_limited(observations, truth):
+    tiles = TileObservations.of(observations, TileLayout.regular(TILE, TILE, 1, 1), SETTINGS)
     tiles.views[:] = tiles.views[..., ::-1]
     problem = KernelProblem.of(tiles, np.array([0]), SETTINGS)
     assert np.abs(tile_stretches(problem, torch.from_numpy(truth))).max() <= MAX_STRETCH
 
 
-def test_refining_makes_kernels_and_disparity_better(evidence, truth):
+def test_refining_makes_kernels_and_disparity_better(observations, truth):
     def errors(settings):
-        solution = solved(evidence, settings)
+        solution = solved(observations, settings)
         difference = solution.kernels - truth
         error = np.sqrt((difference**2).sum() / (truth**2).sum())
         return error, np.abs(solution.residual).mean(), solution.kernels
@@ -83,9 +89,9 @@ def test_refining_makes_kernels_and_disparity_better(evidence, truth):
     assert abs(disparity_px(kernels)[0] - disparity_px(truth)[0]) < 0.05
 
 
-def test_a_wide_gradient_term_filters_the_new_picture_too(evidence):
+def test_a_wide_gradient_term_filters_the_new_picture_too(observations):
     plain = SETTINGS.model_copy(update={"gradient": 4.0})
-    tiles = Tiles.of(evidence, TileLayout.regular(TILE, TILE, 1, 1), plain)
+    tiles = TileObservations.of(observations, TileLayout.regular(TILE, TILE, 1, 1), plain)
     before = tiles.latent[0].copy()
     tiles.render_again(0, np.zeros((2, 2)))
     inner = np.s_[40:-40, 40:-40]

@@ -70,7 +70,7 @@ def test_target_file_round_trip(tmp_path):
 def test_a_file_that_is_no_target(content, tmp_path):
     path = tmp_path / "target.json"
     path.write_text(content, "latin-1")
-    with pytest.raises(CalibrationError, match=r"target\.json does not describe a calibration"):
+    with pytest.raises(CalibrationError, match=r"target\.json is not a calibration target"):
         load_target(path)
 
 
@@ -79,7 +79,7 @@ def test_a_target_with_ragged_rows_is_refused(tmp_path):
     content = json.loads(json.dumps(Target.for_screen(640, 480, 33.0).describe()))
     content["sizes"][1] += "1"
     path.write_text(json.dumps(content))
-    with pytest.raises(CalibrationError, match="does not describe a calibration target"):
+    with pytest.raises(CalibrationError, match="is not a calibration target"):
         load_target(path)
 
 
@@ -89,7 +89,7 @@ def test_a_missing_target_file(tmp_path):
 
 
 def test_a_screen_that_is_too_small():
-    with pytest.raises(CalibrationError, match="screen of 200 x 100 px cannot show a grid"):
+    with pytest.raises(CalibrationError, match="screen of 200 x 100 px is too small for discs"):
         Target.for_screen(200, 100, 40.0)
 
 
@@ -100,7 +100,7 @@ def test_the_pitch_fits_screen_and_distance():
 
 
 def test_an_impossible_screen():
-    with pytest.raises(CalibrationError, match="must be positive, but 0 inches, 45 cm"):
+    with pytest.raises(CalibrationError, match="must be positive, not 0 inches, 45 cm"):
         pitch_for_screen(1920, 1080, 0, 45)
 
 
@@ -108,7 +108,7 @@ def test_an_impossible_screen():
 def test_a_target_replaces_an_earlier_one_and_nothing_else(name, tmp_path):
     (tmp_path / name).write_bytes(b"mine")
     target = Target.for_screen(400, 300, 30.0)
-    with pytest.raises(CalibrationError, match=f"holds {name} already, which are not overwritten"):
+    with pytest.raises(CalibrationError, match=f"already contains {name}, which would be"):
         write_target(target, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_bytes() == b"mine"

@@ -104,7 +104,7 @@ def test_target_writes_everything_for_a_screen(tmp_path, capsys):
 
 def test_target_for_an_impossible_screen(tmp_path, failure):
     given = ["calibrate", "target", "--screen", "100x100", "-o", str(tmp_path / "t")]
-    assert "cannot show a grid of discs" in failure(*given)
+    assert "is too small for discs" in failure(*given)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -177,14 +177,14 @@ def test_files_that_are_no_captures(folder, tmp_path, failure):
 
 def test_a_folder_without_captures(folder, tmp_path, failure):
     message = failure(*arguments(folder, tmp_path / "o.dpcal", white=tmp_path))
-    assert "holds no dual-pixel capture" in message
+    assert "contains no dual-pixel capture" in message
 
 
 def test_a_target_that_is_none(folder, tmp_path, failure):
     (tmp_path / "t.json").write_text("{}")
     given = arguments(folder, tmp_path / "o.dpcal")
     given[given.index("--target") + 1] = str(tmp_path / "t.json")
-    assert "does not describe a calibration target" in failure(*given)
+    assert "is not a calibration target" in failure(*given)
 
 
 def test_an_even_kernel_size(folder, tmp_path, failure):

@@ -59,7 +59,7 @@ def test_benchmark_shows_its_progress(
     assert main([*arguments, "--scenes", "001", "--maps", f"Others={tmp_path}"]) == 2
     output = capsys.readouterr()
     assert "scene 001, input" in output.err
-    assert "holds no picture of scene 001" in output.out
+    assert "contains no image of scene 001" in output.out
     assert output.err.endswith(
         "napari-dpdeblur: 1 of 2 rows failed or are incomplete; the reasons are listed in "
         f"{tmp_path / 'r' / 'table.md'}.\n"
@@ -69,7 +69,7 @@ def test_benchmark_shows_its_progress(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--methods", "magic"], "There is no method magic"),
+        (["--methods", "magic"], "Unknown method magic"),
         (["--scenes", "001", "--calibration", "nowhere"], "The calibration nowhere does not exist"),
     ],
 )
@@ -97,7 +97,7 @@ def test_an_output_that_is_a_file(data: Path, tmp_path: Path, failure: Callable[
     (tmp_path / "r").write_text("a file")
     given = ["benchmark", *common(data, tmp_path / "r"), "--methods", "input"]
     sentence = failure(*given)  # and no row has been computed before
-    assert f"The results cannot be written to {tmp_path / 'r'} (File exists)" in sentence
+    assert f"The results folder {tmp_path / 'r'} cannot be created (File exists)" in sentence
 
 
 def test_ablation(data: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from napari_dpdeblur.calibration.target.pattern import load_target
 from napari_dpdeblur.capture import find_captures, open_capture
 from napari_dpdeblur.datasets.synthetic.calibration_captures import (
     Exposure,
-    blurred_views,
+    blurred_frame,
     expose,
     native_rows,
     simulate_shoot,
@@ -80,7 +80,7 @@ def test_hidden_discs_are_dark(small_target):
 def test_blurred_views_use_the_kernel_of_their_tile(small_lens):
     picture = np.zeros(FRAME, np.float32)
     picture[96, 80] = 1.0  # middle of the first tile
-    views = blurred_views(picture, small_lens, blend_px=0)
+    views = blurred_frame(picture, small_lens, blend_px=0)
     half = small_lens.kernels.shape[-1] // 2
     window = views[:, 96 - half : 97 + half, 80 - half : 81 + half]
     np.testing.assert_allclose(window, small_lens.kernels[0], atol=1e-6)

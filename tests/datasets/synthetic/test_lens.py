@@ -65,7 +65,7 @@ def test_impossible_grid(rows: int, cols: int, size: int):
 
 def test_support_that_is_too_small_says_what_would_do():
     with pytest.raises(
-        CaptureError, match=r"21 px cannot hold a disparity of -5\.3 px; use a size"
+        CaptureError, match=r"21 px are too small for a disparity of -5\.3 px; use a size"
     ):
         synthetic_kernels(2, 2, 21)
 

@@ -164,9 +164,7 @@ def test_vignetting_multiplies_each_view(scene, lens):
 
 
 def test_vignetting_of_another_size(scene, lens):
-    with pytest.raises(
-        CaptureError, match=r"shape \(2, 5, 5\), but the scene needs \(2, 96, 128\)"
-    ):
+    with pytest.raises(CaptureError, match=r"shape \(2, 5, 5\); the scene needs \(2, 96, 128\)"):
         render_capture(scene, lens, np.ones((2, 5, 5), np.float32))
 
 
@@ -180,7 +178,7 @@ def test_native_rows_are_means_of_pairs(scene, lens):
 
 
 def test_rows_that_cannot_be_paired(lens):
-    with pytest.raises(CaptureError, match="aspect of 2 does not divide the 33 rows"):
+    with pytest.raises(CaptureError, match="33 rows of the scene are not divisible by the pixel"):
         render_capture(synthetic_scene(33, 32), lens, pixel_aspect=2)
 
 

@@ -13,7 +13,6 @@ from benchmark_data import calibration, scene_of
 from napari_dpdeblur.calibration import Calibration, Field, load_calibration
 from napari_dpdeblur.capture import DualPixelCapture, open_capture
 from napari_dpdeblur.datasets.synthetic.scene import SyntheticScene, render_capture
-from napari_dpdeblur.errors import EvaluationError
 from napari_dpdeblur.evaluation import (
     defocus_path,
     defocus_scores,
@@ -25,7 +24,6 @@ from napari_dpdeblur.evaluation import (
 from napari_dpdeblur.evaluation.baselines import BASELINES, baseline, punnappurath, wadhwa
 from napari_dpdeblur.evaluation.baselines.direction import moves_right_behind_focus
 from napari_dpdeblur.evaluation.baselines.edge_aware import edge_aware_fill
-from napari_dpdeblur.evaluation.baselines.external import ExternalResults
 
 
 @pytest.fixture(scope="module")
@@ -157,43 +155,3 @@ def test_which_way_the_left_view_moves() -> None:
     field = Field(0, 0, 32, 32)
     assert moves_right_behind_focus(Calibration(kernels, 1, 1, field, (32, 32)))
     assert not moves_right_behind_focus(Calibration(kernels[:, ::-1], 1, 1, field, (32, 32)))
-
-
-# results of other programs
-
-
-def test_external_results_are_found_by_the_name_of_the_scene(
-    tmp_path: Path, captured: tuple[DualPixelCapture, Calibration]
-) -> None:
-    image = np.arange(96 * 128, dtype=np.uint16).reshape(96, 128)
-    cv2.imwrite(str(tmp_path / "001_network.png"), np.dstack([image, image, image]))
-    cv2.imwrite(str(tmp_path / "0011.png"), image)
-    results = ExternalResults(images=tmp_path)
-    prediction = results(*captured)
-    np.testing.assert_allclose(prediction.all_in_focus[0], image / 65535, atol=1e-7)
-    assert prediction.defocus_map is None
-    before = results.signature("001")
-    cv2.imwrite(str(tmp_path / "001_network.png"), image[::-1])
-    assert results.signature("001") != before
-
-
-def test_a_folder_without_the_scene(
-    tmp_path: Path, captured: tuple[DualPixelCapture, Calibration]
-) -> None:
-    with pytest.raises(EvaluationError, match=r"holds no picture of scene 001; name one 001\.png"):
-        ExternalResults(maps=tmp_path)(*captured)
-    for name in ("001.png", "001_b.png"):
-        cv2.imwrite(str(tmp_path / name), np.zeros((4, 4), np.uint8))
-    with pytest.raises(EvaluationError, match="holds 2 pictures of scene 001"):
-        ExternalResults(maps=tmp_path)(*captured)
-    with pytest.raises(EvaluationError, match=r"folder of results .* does not exist"):
-        ExternalResults(maps=tmp_path / "nowhere")(*captured)
-
-
-def test_a_coloured_map_is_refused(
-    tmp_path: Path, captured: tuple[DualPixelCapture, Calibration]
-) -> None:
-    colours = np.random.default_rng(0).integers(0, 255, (96, 128, 3), dtype=np.uint8)
-    cv2.imwrite(str(tmp_path / "001.png"), colours)
-    with pytest.raises(EvaluationError, match=r"The predicted defocus map .* is a colour picture"):
-        ExternalResults(maps=tmp_path)(*captured)

@@ -145,7 +145,7 @@ def test_slices_that_do_not_match_stay_where_they_are() -> None:
 
 
 def test_too_few_slices(stack: np.ndarray) -> None:
-    with pytest.raises(EvaluationError, match=r"needs at least 3 slices of one size, but this one"):
+    with pytest.raises(EvaluationError, match=r"needs at least 3 slices of equal size, but"):
         stack_truth(stack[:2])
 
 
@@ -182,7 +182,7 @@ def test_the_command_writes_truth_where_a_benchmark_looks(
     true_defocus = discs.defocus_map[seen]
     assert np.corrcoef(defocus.defocus[seen], true_defocus)[0, 1] > 0.98
     assert main(arguments) == 2
-    assert "already exists and is not overwritten" in capsys.readouterr().err
+    assert "already exists; choose another name" in capsys.readouterr().err
     assert main([*arguments, "--overwrite", "--no-align"]) == 0
 
 
@@ -191,11 +191,11 @@ def test_slices_of_different_size(
 ) -> None:
     cv2.imwrite(str(slices / "99.png"), np.zeros((20, 20), np.uint16))
     assert main(["focus-stack", str(slices), "-o", str(tmp_path), "--name", "001"]) == 2
-    assert "all slices of a stack must have one size" in capsys.readouterr().err
+    assert "all slices of a stack must have the same size" in capsys.readouterr().err
 
 
 def test_no_slices(tmp_path: Path) -> None:
-    with pytest.raises(EvaluationError, match="No slice was given"):
+    with pytest.raises(EvaluationError, match="No slices were given"):
         read_slices([])
 
 
@@ -210,6 +210,6 @@ def test_a_folder_that_cannot_be_written(stack: np.ndarray, tmp_path: Path) -> N
 def test_the_name_of_a_scene_does_not_lead_elsewhere(tmp_path: Path) -> None:
     plane = np.ones((4, 4), np.float32)
     truth = StackTruth(plane[None], plane, plane, None)
-    with pytest.raises(EvaluationError, match=r"'\.\./001' is not the name of a scene"):
+    with pytest.raises(EvaluationError, match=r"'\.\./001' is not a valid scene name"):
         write_truth(truth, tmp_path, "../001")
     assert not list(tmp_path.iterdir())

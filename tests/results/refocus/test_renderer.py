@@ -285,15 +285,15 @@ def test_layers_of_lower_resolution_get_smaller_kernels() -> None:
 
 
 def test_calibration_of_another_size_is_refused() -> None:
-    with pytest.raises(CalibrationError, match=r"50 x 60 px does not fit .* or a round aperture"):
+    with pytest.raises(CalibrationError, match=r"50 x 60 px does not match .* or a round aperture"):
         calibrated_aperture(_calibration(), (50, 60))
 
 
 def test_parts_of_different_runs_are_refused() -> None:
     color, alpha = _layers()
-    with pytest.raises(ResultError, match="do not belong together; use the parts of one run"):
+    with pytest.raises(ResultError, match="do not match; use the data of one run"):
         Refocuser(color, alpha[:2], SCALES, _aperture())
-    with pytest.raises(ResultError, match="a lens for 10 x 10 px"):
+    with pytest.raises(ResultError, match=r"an aperture for images of shape \(10, 10\)"):
         Refocuser(color, alpha, SCALES, round_aperture((10, 10)))
 
 

@@ -195,7 +195,7 @@ def test_a_second_one_is_refused_pause_rests_and_a_killed_child_is_told(bench, s
     assert_rests(child, bench.qtbot.wait)
     os.kill(child.pid, signal.SIGKILL)
     bench.until(lambda: not bench.worker.is_running)
-    assert "The calibration was ended from outside (SIGKILL)" in bench.messages[-1]
+    assert "The calibration was terminated (SIGKILL)" in bench.messages[-1]
     assert bench.widget.panel.run_button.isEnabled()
 
 
@@ -248,7 +248,7 @@ def test_no_network_is_a_message(bench, monkeypatch, tmp_path):
     monkeypatch.setenv("DPDEBLUR_CACHE", str(tmp_path))
     bench.widget.published_button.click()
     bench.until(lambda: not bench.worker.is_running)
-    assert "cannot be fetched" in bench.messages[-1]
+    assert "cannot be downloaded" in bench.messages[-1]
     assert bench.widget.published_button.isEnabled()
 
 
@@ -274,7 +274,7 @@ def test_a_name_without_suffix_replaces_no_file(bench, calibration, tmp_path, mo
     given = str(tmp_path / "phone"), ""
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: given)
     bench.widget.choose_and_save()
-    assert "phone.dpcal exists already and is not overwritten" in bench.messages[-1]
+    assert "phone.dpcal already exists" in bench.messages[-1]
     assert earlier.read_bytes() == b"earlier"
     bench.widget.save(earlier)  # a dialog has asked about this name
     bench.until(lambda: any("Calibration saved to" in text for text in bench.messages))
@@ -312,7 +312,7 @@ def test_the_target_is_saved_for_another_screen(bench, tmp_path):
     assert bench.messages[-1] == f"Target saved to {tmp_path}."
     assert {"discs.png", "slides.html", "target.json"} <= {p.name for p in tmp_path.iterdir()}
     bench.widget.target.load(tmp_path / "discs.png")
-    assert "does not describe a calibration target" in bench.messages[-1]
+    assert "is not a calibration target" in bench.messages[-1]
 
 
 def test_settings_are_remembered(bench, viewer):

@@ -50,7 +50,7 @@ def test_a_killed_child(bench):
     child = bench.start(ENDLESS, "optimise")
     os.kill(child.pid, signal.SIGKILL)
     bench.until(lambda: not bench.worker.is_running)
-    assert "The fit was ended from outside (SIGKILL)" in bench.messages[-1]
+    assert "The fit was terminated (SIGKILL)" in bench.messages[-1]
     bench.widget.panel.run_button.click()
     bench.until(lambda: "Resuming the interrupted fit of scene." in bench.messages)
 
@@ -120,7 +120,7 @@ def test_a_calibration_of_another_camera(make_bench, scene_capture):
     bench = make_bench(scene_capture, synthetic_calibration(48, 64, 2, 3))
     bench.click_run(QUICK)
     bench.until(lambda: not bench.worker.is_running)
-    assert "does not fit the calibration of synthetic lens" in bench.messages[-1]
+    assert "does not match the calibration of synthetic lens" in bench.messages[-1]
     assert bench.widget.panel.run_button.isEnabled()
 
 
@@ -130,7 +130,7 @@ def test_a_full_disk(bench, tmp_path):
     child = bench.start(QUICK, "loading")
     resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (1000, 1000))
     bench.finish()
-    assert any("The result is in the window but not saved." in text for text in bench.messages)
+    assert any("The result is shown but was not saved." in text for text in bench.messages)
     assert "scene all-in-focus" in bench.names
     assert not (tmp_path / "runs" / "scene-run").exists()
     bench.run(QUICK)

@@ -100,7 +100,7 @@ def test_a_killed_child_is_a_failure_and_the_next_job_runs(qtbot, worker):
         worker.start(job("step_for_ever"))
     with qtbot.waitSignal(worker.failed, timeout=PATIENCE_MS) as failure:
         os.kill(worker.pid, signal.SIGKILL)
-    assert "was ended from outside (SIGKILL)" in failure.args[0]
+    assert "was terminated (SIGKILL)" in failure.args[0]
     with qtbot.waitSignal(worker.finished, timeout=PATIENCE_MS):
         worker.start(job("count", 1))
 

@@ -1,4 +1,4 @@
-"""A picture of a calibration: kernels of both views, residuals, vignetting, detected discs."""
+"""Draw a calibration: kernels of both views, residuals, vignetting, detected discs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ SHIFT_GAIN = 10.0  # residuals of discs are drawn this much longer
 MAX_RATIO_DEVIATION = 0.5
 DIMMED = 0.45
 NOTE_CHARS = 76
-LEAST_SPAN = 2.5  # of the noise: what is only noise looks dark
+LEAST_SPAN = 2.5  # of the noise, so that pure noise looks dark
 VIEWS = ("left", "right")
 
 
 def calibration_picture(calibration: Calibration) -> np.ndarray:
-    """Labelled panels, two in a row: bytes (h, w, 3).
+    """Labelled panels, two per row: uint8 (h, w, 3).
 
-    Residuals, discs and the verdict are there only if the calibration was made by a run.
+    Residuals, discs and verdict are shown only if the calibration was computed here.
     """
     panels = [
         (f"kernels, {name} view (brightness: square root)", _kernel_grid(calibration, v))
@@ -51,8 +51,8 @@ def calibration_picture(calibration: Calibration) -> np.ndarray:
     return _lay_out(panels)
 
 
-def write_picture(calibration: Calibration, path: Path) -> None:
-    """Save the picture as PNG."""
+def write_calibration_picture(calibration: Calibration, path: Path) -> None:
+    """Write the picture of a calibration as PNG."""
     try:
         with atomic_file(path) as beside:
             Image.fromarray(calibration_picture(calibration)).save(beside, format="PNG")
@@ -61,7 +61,7 @@ def write_picture(calibration: Calibration, path: Path) -> None:
 
 
 def _kernel_grid(calibration: Calibration, view: int) -> np.ndarray:
-    """All kernels of a view in their places; filled tiles have a red frame."""
+    """Kernels of one view arranged by tile; filled tiles have a red frame."""
     kernels = calibration.kernels[:, view]
     size = kernels.shape[-1]
     shape = (calibration.rows, calibration.cols, size, size)
@@ -78,14 +78,14 @@ def _kernel_grid(calibration: Calibration, view: int) -> np.ndarray:
 
 
 def _residual_panels(calibration: Calibration) -> list[tuple[str, np.ndarray]]:
-    """What the kernels leave unexplained, root mean square of small cells."""
+    """Residuals of the kernel fit, root mean square over small cells."""
     residual = calibration.diagnostics["residual"]
     checks = {c["name"]: c["value"] for c in (calibration.verdict or {}).get("checks", [])}
     noise = float(checks.get("noise_to_white", 0.0))
     top = max(float(np.percentile(residual, 99.5)), LEAST_SPAN * noise, 1e-6)
     scale = f"{top / noise:.1f} x noise" if noise else f"{top:.3f} of the screen's white"
     return [
-        (f"unexplained, {name} view (black 0, white {scale})", _grey(residual[v] / top))
+        (f"residual, {name} view (black 0, white {scale})", _grey(residual[v] / top))
         for v, name in enumerate(VIEWS)
     ]
 
@@ -104,14 +104,14 @@ def _vignetting_panels(white: np.ndarray, ratio: np.ndarray | None) -> list[tupl
 
 
 def _diverging(signed: np.ndarray) -> np.ndarray:
-    """Values -1 to 1 from blue over white to orange, bytes (h, w, 3)."""
+    """Map values from -1 to 1 to blue, white and orange: uint8 (h, w, 3)."""
     amount = np.clip(np.abs(signed), 0.0, 1.0)[..., None]
     color = np.where(signed[..., None] < 0, LESS_COLOR, MORE_COLOR)
     return np.asarray(np.rint(255 * (1 - amount) + color * amount), np.uint8)
 
 
 def _discs(calibration: Calibration) -> np.ndarray:
-    """Centres over the capture, with their deviations from the prediction, and the field."""
+    """Detected centres on the capture, their deviations, and the field."""
     thumbnail = calibration.diagnostics["thumbnail"]
     picture = _grey(DIMMED * np.sqrt(np.clip(thumbnail, 0.0, 1.0)))
     scale = thumbnail.shape[1] / calibration.frame_shape[1]
@@ -128,7 +128,7 @@ def _discs(calibration: Calibration) -> np.ndarray:
 
 
 def _verdict(calibration: Calibration, shape: tuple[int, ...]) -> np.ndarray:
-    """The grade, the figures and the notes as text, bytes of ``shape``."""
+    """Grade, figures and notes as text: uint8 of ``shape``."""
     verdict = calibration.verdict or {}
     canvas = Image.new("RGB", (shape[1], shape[0]), BACKGROUND)
     draw = ImageDraw.Draw(canvas)
@@ -147,7 +147,7 @@ def _verdict(calibration: Calibration, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _grey(unit: np.ndarray) -> np.ndarray:
-    """Values 0 to 1 as a grey picture, bytes (h, w, 3)."""
+    """Map values from 0 to 1 to grey: uint8 (h, w, 3)."""
     values = np.rint(255 * np.clip(unit, 0.0, 1.0)).astype(np.uint8)
     return np.ascontiguousarray(np.repeat(values[..., None], 3, axis=2))
 

@@ -1,11 +1,11 @@
-"""Small pictures that a run keeps to look at: thumbnail, discs, residuals."""
+"""Small diagnostic arrays of a calibration run: thumbnail, discs, residuals."""
 
 from __future__ import annotations
 
 import cv2
 import numpy as np
 
-from napari_dpdeblur.calibration.solve.kernels import Solution
+from napari_dpdeblur.calibration.solve.kernels import KernelSolution
 from napari_dpdeblur.calibration.solve.radiometry import Screen
 from napari_dpdeblur.calibration.target.detect import Detection
 
@@ -14,8 +14,8 @@ RESIDUAL_MAP_PX = 168
 BRIGHTEST = 1.2
 
 
-def seen_discs(screen: Screen, detection: Detection) -> dict[str, np.ndarray]:
-    """``thumbnail`` (h, w), and ``discs`` (N, 4): x, y and deviation in its pixels; float32."""
+def detection_thumbnail(screen: Screen, detection: Detection) -> dict[str, np.ndarray]:
+    """``thumbnail`` (h, w) and ``discs`` (N, 4), x, y and deviation in its pixels; float32."""
     thumbnail = _thumbnail(screen)
     scale = thumbnail.shape[1] / screen.lit.shape[1]
     centres = (detection.centres + 0.5) * scale - 0.5
@@ -23,8 +23,10 @@ def seen_discs(screen: Screen, detection: Detection) -> dict[str, np.ndarray]:
     return {"thumbnail": thumbnail, "discs": discs.astype(np.float32)}
 
 
-def diagnostics(screen: Screen, detection: Detection, solution: Solution) -> dict[str, np.ndarray]:
-    """What `calibrate show` draws; discs (N, 4) are in pixels of the frame."""
+def diagnostics(
+    screen: Screen, detection: Detection, solution: KernelSolution
+) -> dict[str, np.ndarray]:
+    """Arrays that `calibrate show` draws; discs (N, 4) are in pixels of the frame."""
     ratio = solution.residual.shape[1] / solution.residual.shape[2]
     size = (RESIDUAL_MAP_PX, round(RESIDUAL_MAP_PX * ratio))
     energy = [

@@ -1,1 +1,1 @@
-"""From captures of the target to blur kernels."""
+"""Blur kernels from captures of the calibration target."""

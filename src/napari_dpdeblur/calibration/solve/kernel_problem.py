@@ -1,4 +1,4 @@
-"""The objective of the kernel solve for a few tiles, and its minimiser."""
+"""Objective of the kernel solve for a few tiles, and its minimiser."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from scipy.fft import next_fast_len
 from torch import Tensor
 
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
-from napari_dpdeblur.calibration.solve.tile_observations import Tiles
+from napari_dpdeblur.calibration.solve.tile_observations import TileObservations
 from napari_dpdeblur.cancellation import check_cancelled
 
 START_REGULARISATION = 0.03
 START_HIGH_FREQUENCIES = 300.0
 POWER_ITERATIONS = 12
 STEP_MARGIN = 1.1
-CORE_SHARE = 0.25  # of the peak: inside of a kernel
+CORE_SHARE = 0.25  # of the peak: inside the kernel
 
 
 @dataclass(frozen=True, eq=False)
 class KernelProblem:
-    """The objective for some tiles, both views at once; tensors are float32."""
+    """Objective for some tiles and both views; tensors are float32."""
 
     latent: Tensor  # (B, h + 2m, w + 2m)
     views: Tensor  # (B, 2, h, w)
@@ -35,7 +35,9 @@ class KernelProblem:
     fft_px: tuple[int, int]
 
     @classmethod
-    def of(cls, tiles: Tiles, chunk: np.ndarray, settings: SolveSettings) -> KernelProblem:
+    def of(
+        cls, tiles: TileObservations, chunk: np.ndarray, settings: SolveSettings
+    ) -> KernelProblem:
         """The problem of the tiles numbered ``chunk``."""
         latent = torch.from_numpy(tiles.latent[chunk])
         weight = torch.from_numpy(tiles.weight[chunk])
@@ -61,7 +63,7 @@ class KernelProblem:
         return int(self.penalty.shape[-1])
 
     def model(self, kernels: Tensor) -> Tensor:
-        """A k: the latent picture blurred, (B, 2, h, w)."""
+        """A k: the latent image blurred, (B, 2, h, w)."""
         product = torch.fft.rfft2(kernels, s=self.fft_px) * self.spectrum
         rim = self._size - 1
         height, width = self.views.shape[-2:]
@@ -69,7 +71,7 @@ class KernelProblem:
         return full[..., rim : rim + height, rim : rim + width]
 
     def correlate(self, views: Tensor) -> Tensor:
-        """A' r: the transposed operator, (B, 2, K, K)."""
+        """A' r: the adjoint, (B, 2, K, K)."""
         rim = self._size - 1
         after = [n - rim - v for n, v in zip(self.fft_px, views.shape[-2:], strict=True)]
         placed = torch.nn.functional.pad(views, (rim, after[1], rim, after[0]))
@@ -78,21 +80,18 @@ class KernelProblem:
         return full[..., : self._size, : self._size]
 
     def residual(self, kernels: Tensor) -> Tensor:
-        """View minus model, weighted so that its noise is even: (B, 2, h, w)."""
+        """View minus model, weighted to uniform noise: (B, 2, h, w)."""
         return (self.views - self.model(kernels)) * self.weight.sqrt()
 
     def gradient(self, kernels: Tensor) -> Tensor:
-        """Of the objective per pixel."""
+        """Gradient of the objective per pixel."""
         misfit = self.weight * (self.model(kernels) - self.views)
         data = self.correlate(misfit) / self.views[0, 0].numel()
         prior = self.smoothness * _laplacian(kernels) + self.energy * kernels
         return data + prior + self.penalty
 
     def minimise(self, iterations: int) -> Tensor:
-        """Accelerated projected gradient on the simplex (FISTA), from a Wiener estimate.
-
-        ``check`` is called before every step and may raise to end the solve.
-        """
+        """Accelerated projected gradient on the simplex (FISTA), from a Wiener estimate."""
         step = 1 / (self._curvature() + 8 * self.smoothness + self.energy)
         kernels = ahead = self.start
         momentum = 1.0
@@ -120,7 +119,7 @@ class KernelProblem:
 
 
 def _wiener(latent: Tensor, views: Tensor, size: int, fft_px: tuple[int, int]) -> Tensor:
-    """A start: regularised division of tapered spectra, (B, 2, K, K)."""
+    """Initial kernels by regularised division of tapered spectra: (B, 2, K, K)."""
     half = size // 2
     height, width = latent.shape[-2:]
     taper = _hann(height)[:, None] * _hann(width)
@@ -141,7 +140,7 @@ def _hann(length: int) -> Tensor:
 
 
 def _smoothness(start: Tensor, weight: Tensor, variance: Tensor, settings: SolveSettings) -> Tensor:
-    """l1 (B, 1, 1, 1): noise per pixel over the gradients to be expected, which go as radius^-6."""
+    """l1 (B, 1, 1, 1): noise per pixel over expected gradients, which scale as radius^-6."""
     rounded = torch.nn.functional.avg_pool2d(start, 3, stride=1, padding=1)
     core = rounded > CORE_SHARE * rounded.amax((-2, -1), keepdim=True)
     area = core.sum((-2, -1), keepdim=True).float().mean(1, keepdim=True).median(0).values
@@ -158,7 +157,7 @@ def _radius(size: int) -> Tensor:
 
 
 def _laplacian(kernels: Tensor) -> Tensor:
-    """grad' grad k, with zero around the kernel."""
+    """grad' grad k, with zeros outside the kernel."""
     padded = torch.nn.functional.pad(kernels, (1, 1, 1, 1))
     around = padded[..., :-2, 1:-1] + padded[..., 2:, 1:-1]
     around = around + padded[..., 1:-1, :-2] + padded[..., 1:-1, 2:]
@@ -166,7 +165,7 @@ def _laplacian(kernels: Tensor) -> Tensor:
 
 
 def project_on_simplex(kernels: Tensor) -> Tensor:
-    """The nearest kernels (..., K, K) that are nowhere negative and sum to 1."""
+    """Nearest non-negative kernels (..., K, K) that sum to 1."""
     flat = kernels.flatten(-2)
     ranked, _ = flat.sort(dim=-1, descending=True)
     excess = ranked.cumsum(-1) - 1

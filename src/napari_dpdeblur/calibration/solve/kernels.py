@@ -1,12 +1,12 @@
-"""Blur kernels of all tiles from the latent picture and the captured views.
+"""Solve for the blur kernels of all tiles, given the latent image and the captured views.
 
 Mannan and Langer (2016): per tile and view, minimise
 
     1/2 |A k - b|^2 + l1/2 |grad k|^2 + l2/2 |k|^2 + l3 T'k + l4/2 |grad(A k) - grad b|^2
 
-subject to k >= 0 and sum k = 1, where A convolves with the latent picture, b is the captured view
-and T a radial penalty. A is never built: it and its transpose are FFTs of one tile. The two data
-terms are one, of pictures filtered by sqrt(1 + l4 |omega|^2), because filters commute.
+subject to k >= 0 and sum k = 1, where A convolves with the latent image, b is the captured view
+and T a radial penalty. A is never built: it and its adjoint are FFTs of one tile. The two data
+terms are one, of images filtered by sqrt(1 + l4 |omega|^2), because filters commute.
 """
 
 from __future__ import annotations
@@ -20,21 +20,27 @@ import torch
 from napari_dpdeblur.calibration.solve.kernel_problem import KernelProblem
 from napari_dpdeblur.calibration.solve.refine_geometry import tile_stretches
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
-from napari_dpdeblur.calibration.solve.tile_observations import Evidence, Tiles
+from napari_dpdeblur.calibration.solve.tile_observations import TargetObservations, TileObservations
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.optics import TileLayout
 
-__all__ = ["Evidence", "Solution", "SolveSettings", "fill_from_neighbours", "solve_kernels"]
+__all__ = [
+    "KernelSolution",
+    "SolveSettings",
+    "TargetObservations",
+    "fill_from_neighbours",
+    "solve_kernels",
+]
 
 CHUNK_TILES = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class KernelSolution:
     """Kernels (P, 2, K, K) and how well they explain the views.
 
-    ``residual`` (2, H, W): view minus model, weighted to even noise; ``noise`` (P,): standard
-    deviation of the noise on the same scale; ``solved`` (P,): false where neighbours stood in.
+    ``residual`` (2, H, W): view minus model, weighted to uniform noise; ``noise`` (P,): standard
+    deviation of the noise on the same scale; ``solved`` (P,): false where filled from neighbours.
     """
 
     kernels: np.ndarray
@@ -44,20 +50,20 @@ class Solution:
 
 
 def solve_kernels(
-    evidence: Evidence, settings: SolveSettings
-) -> Generator[tuple[int, int], None, Solution]:
-    """Yields (tiles done, tiles in all) and returns the solution; ``check`` may raise to end it."""
-    height, width = evidence.valid.shape
+    observations: TargetObservations, settings: SolveSettings
+) -> Generator[tuple[int, int], None, KernelSolution]:
+    """Solve all tiles; yields (tiles done, tiles in total) and returns the solution."""
+    height, width = observations.valid.shape
     layout = TileLayout.regular(height, width, settings.rows, settings.cols)
-    tiles = Tiles.of(evidence, layout, settings)
+    tiles = TileObservations.of(observations, layout, settings)
     size = settings.kernel_px
     kernels = np.zeros((len(tiles.latent), 2, size, size), np.float32)
     residual = np.zeros_like(tiles.views)
     todo = np.flatnonzero(tiles.solvable)
     if len(todo) == 0:
         raise CalibrationError(
-            "No tile of the calibrated field shows enough of the pattern; let the screen fill the "
-            "middle of the picture."
+            "No tile of the calibrated field contains enough of the pattern; make the screen fill "
+            "the centre of the image."
         )
     for start in range(0, len(todo), CHUNK_TILES):
         chunk = todo[start : start + CHUNK_TILES]
@@ -68,13 +74,13 @@ def solve_kernels(
         yield start + len(chunk), len(todo)
     filled = fill_from_neighbours(kernels, tiles.solvable, settings.rows, settings.cols)
     picture = tiles.joined(residual, layout)
-    return Solution(filled, picture, tiles.noise, tiles.solvable)
+    return KernelSolution(filled, picture, tiles.noise, tiles.solvable)
 
 
 def _solve_chunk(
-    tiles: Tiles, chunk: np.ndarray, settings: SolveSettings
+    tiles: TileObservations, chunk: np.ndarray, settings: SolveSettings
 ) -> tuple[KernelProblem, torch.Tensor]:
-    """Kernels (n, 2, K, K) of some tiles: roughly, then with the place of the screen refined."""
+    """Kernels (n, 2, K, K) of some tiles: rough, then with the geometry refined."""
     problem = KernelProblem.of(tiles, chunk, settings)
     if tiles.render is None or settings.rough_iterations == 0:
         return problem, problem.minimise(settings.iterations)
@@ -88,7 +94,7 @@ def _solve_chunk(
 def fill_from_neighbours(
     kernels: np.ndarray, solved: np.ndarray, rows: int, cols: int
 ) -> np.ndarray:
-    """Give tiles without a kernel the mean of the nearest ones that have one."""
+    """Fill tiles without a kernel with the mean of the nearest solved ones."""
     filled = kernels.copy()
     row, col = np.divmod(np.arange(rows * cols), cols)
     for tile in np.flatnonzero(~solved):

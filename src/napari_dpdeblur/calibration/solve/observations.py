@@ -1,4 +1,4 @@
-"""What the kernels are computed from: the sharp pattern, the views, the pixels that count."""
+"""Gather what the kernels are computed from: sharp pattern, views, usable pixels."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from scipy.spatial import cKDTree
 
 from napari_dpdeblur.calibration.record import Field
 from napari_dpdeblur.calibration.solve.radiometry import Screen
-from napari_dpdeblur.calibration.solve.tile_observations import Evidence, Render, Warp
+from napari_dpdeblur.calibration.solve.tile_observations import Render, TargetObservations, Warp
 from napari_dpdeblur.calibration.target.detect import Detection
 from napari_dpdeblur.calibration.target.disc_coverage import disc_coverage
 from napari_dpdeblur.calibration.target.geometry import pixel_grid
 from napari_dpdeblur.calibration.target.pattern import Target
 
-# A disc that is darker than this share of discs of its size around it is covered by something.
+# A disc darker than this share of neighbouring discs of its size is occluded.
 HIDDEN_SHARE = 0.5
 COMPARED_DISCS = 12
 
 
 def central_field(frame_shape: tuple[int, int], share: float = 2 / 3) -> Field:
-    """The middle of the frame, ``share`` of its height and width, on even pixels."""
+    """The central ``share`` of the frame's height and width, on even pixels."""
     height, width = (2 * round(side * share / 2) for side in frame_shape)
     return Field((frame_shape[0] - height) // 2, (frame_shape[1] - width) // 2, height, width)
 
 
-def gather_evidence(
+def gather_observations(
     screen: Screen, detection: Detection, target: Target, field: Field, kernel_px: int
-) -> tuple[Evidence, np.ndarray]:
-    """Latent picture, views and usable pixels of the field; and the discs (N, 2) that are hidden.
+) -> tuple[TargetObservations, np.ndarray]:
+    """Latent image, views and usable pixels of the field; and the occluded discs (N, 2).
 
-    A pixel counts when everything that the kernel may bring to it is a visible part of the screen.
+    A pixel is usable if the whole support of the kernel around it is a visible part of the screen.
     """
     margin = kernel_px // 2
     shape = (field.height + 2 * margin, field.width + 2 * margin)
@@ -43,11 +43,11 @@ def gather_evidence(
     valid = cv2.erode(seen, reach)[margin:-margin, margin:-margin].astype(bool)
     usable = valid & (screen.lit & ~screen.saturated)[field.window]
     views = np.ascontiguousarray(screen.views[(slice(None), *field.window)])
-    return Evidence(latent, views, usable, _renderer(detection, target, field)), hidden
+    return TargetObservations(latent, views, usable, _renderer(detection, target, field)), hidden
 
 
 def _renderer(detection: Detection, target: Target, field: Field) -> Render:
-    """Draws windows of the latent picture, in pixels of the field, through a warp."""
+    """A function that renders windows of the latent image through a warp."""
     origin = np.array([field.left, field.top], float)
 
     def render(warp: Warp, shape: tuple[int, int], top: int, left: int) -> np.ndarray:
@@ -68,7 +68,7 @@ def _on_screen(
 
 
 def hidden_discs(screen: Screen, detection: Detection, target: Target) -> np.ndarray:
-    """Columns and rows (N, 2) of discs in the picture that are too dark to be visible."""
+    """Columns and rows (N, 2) of discs inside the image that are too dark to be visible."""
     every = np.stack(np.meshgrid(np.arange(target.cols), np.arange(target.rows)), -1).reshape(-1, 2)
     camera = detection.geometry.to_camera(target.centres_px[every[:, 1], every[:, 0]])
     pixel = np.rint(camera).astype(np.intp)
@@ -96,7 +96,7 @@ def _cover(
     target: Target,
     origin: tuple[int, int],
 ) -> None:
-    """Clear the cells of hidden discs in ``seen``, in place."""
+    """Clear the cells of occluded discs in ``seen``, in place."""
     if len(hidden) == 0:
         return
     centres = detection.geometry.to_camera(target.centres_px[hidden[:, 1], hidden[:, 0]])

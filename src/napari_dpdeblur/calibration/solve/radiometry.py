@@ -1,7 +1,7 @@
-"""Captures of the screen on one scale: 0 = black screen, 1 = white screen, in every pixel.
+"""Normalise captures of the screen: 0 = black screen, 1 = white screen, in every pixel.
 
-On this scale the latent picture M I_white + (1 - M) I_black of the paper is M itself, and light
-that vignetting takes away does not look like a kernel whose sum is below 1.
+On this scale the latent image M I_white + (1 - M) I_black of the paper is M itself, and vignetting
+does not look like a kernel whose sum is below 1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import CalibrationError
 
 SMOOTHING_PX = 6.0
-MIN_CONTRAST = 0.02  # white minus black screen where it is brightest, in units of white
+MIN_CONTRAST = 0.02  # white minus black screen at its brightest, in units of white
 LIT_SHARE = 0.15  # of the brightest: a pixel sees the screen
 SATURATED = 0.98
 MAX_SATURATED = 0.002
@@ -23,10 +23,10 @@ MAX_SATURATED = 0.002
 
 @dataclass(frozen=True, eq=False)
 class Screen:
-    """A capture of the discs between black and white screen.
+    """A capture of the discs, normalised to the black and the white screen.
 
-    ``views`` (2, H, W) float32; ``lit`` and ``saturated`` (H, W): pixels that see the screen, and
-    such that are too bright; ``contrast``: white minus black screen, in units of white.
+    ``views`` (2, H, W) float32; ``lit`` (H, W): pixels that see the screen; ``saturated`` (H, W):
+    overexposed pixels; ``contrast``: white minus black screen, in units of white.
     """
 
     views: np.ndarray
@@ -38,7 +38,7 @@ class Screen:
 def screen_views(
     discs: DualPixelCapture, white: DualPixelCapture, black: DualPixelCapture
 ) -> Screen:
-    """Bring a capture of the discs on the scale of the white and the black screen."""
+    """Normalise a capture of the discs by captures of the white and the black screen."""
     for other, word in ((white, "white"), (black, "black")):
         _check_same_camera(discs, other, word)
     _check_white(white)
@@ -46,14 +46,14 @@ def screen_views(
     contrast = float(np.percentile(bright - dark, 99))
     if contrast < 0 or bright.mean() < dark.mean():
         raise CalibrationError(
-            f"The white screen {white.name} is darker than the black screen {black.name}; they "
+            f"The white screen {white.name} is darker than the black screen {black.name}; the two "
             "seem to be swapped."
         )
     if contrast < MIN_CONTRAST:
         raise CalibrationError(
             f"The white screen {white.name} is hardly brighter than the black screen "
-            f"{black.name} (difference {100 * contrast:.1f} % of white); make the screen brighter "
-            "or expose longer."
+            f"{black.name} (difference {100 * contrast:.1f} % of white); increase the screen "
+            "brightness or the exposure time."
         )
     span = bright - dark
     lit = (span > LIT_SHARE * _local_peak(span)).all(axis=0)
@@ -64,12 +64,12 @@ def screen_views(
 
 
 def _local_peak(span: np.ndarray) -> np.ndarray:
-    """What the white screen could reach: the brightest per view, (2, 1, 1)."""
+    """Peak contrast of each view: (2, 1, 1)."""
     return np.asarray(np.percentile(span, 99, axis=(1, 2), keepdims=True))
 
 
 def linear_views(capture: DualPixelCapture) -> np.ndarray:
-    """(2, H, W) on square pixels; values below black are kept so that noise has no bias."""
+    """Linear values (2, H, W) on square pixels; not clipped at black, so noise is unbiased."""
     square = capture.with_square_pixels()
     if square.encoding != "linear":
         return np.asarray(square.views.mean(axis=1))
@@ -85,7 +85,7 @@ def _check_same_camera(discs: DualPixelCapture, other: DualPixelCapture, word: s
         raise CalibrationError(
             f"The {word} screen {other.name} ({other.shape[3]} x {other.shape[2]} px) and the "
             f"discs {discs.name} ({discs.shape[3]} x {discs.shape[2]} px) have different sizes; "
-            "capture all with the same camera and settings."
+            "use the same camera and settings for all."
         )
 
 
@@ -94,6 +94,6 @@ def _check_white(white: DualPixelCapture) -> None:
     if share > MAX_SATURATED:
         raise CalibrationError(
             f"The white screen {white.name} is saturated in {100 * share:.1f} % of its pixels; "
-            "expose shorter or make the screen darker, and capture discs and black again with "
-            "the same exposure."
+            "reduce the exposure time or the screen brightness, and capture the discs and the "
+            "black screen again with the same exposure."
         )

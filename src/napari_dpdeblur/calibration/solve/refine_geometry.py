@@ -1,10 +1,10 @@
-"""Where the screen lies within each tile, more exactly than discs tell.
+"""Refine the screen geometry within each tile beyond what the disc centres give.
 
-A lens bends the picture in ways that one homography and a radial distortion do not follow. What is
-left inside of one tile is close to linear: u(x) = B (x - c). A sharp picture that is wrong by a
-tenth of a pixel at the border of a tile makes the solver spend light at the ends of the kernels,
-which moves their centroids. To first order a view differs from its model by u . grad(model), so B
-is a linear least-squares problem. A shift of the whole tile is left to the kernels.
+A homography and a radial distortion do not describe a real lens exactly. The displacement that
+remains within one tile is nearly linear: u(x) = B (x - c). If the sharp pattern is off by a tenth
+of a pixel at the border of a tile, the solver puts weight at the ends of the kernels, which shifts
+their centroids. To first order a view differs from its model by u . grad(model), so B is a linear
+least-squares problem. A shift of the whole tile is absorbed by the kernels.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from napari_dpdeblur.calibration.solve.kernel_problem import KernelProblem
 
-MAX_STRETCH = 0.02  # more is not a lens but a solution that went astray
+MAX_STRETCH = 0.02  # anything larger is a failed estimate, not a lens
 DAMPING = 1e-3
 
 

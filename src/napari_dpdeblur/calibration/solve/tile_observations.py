@@ -1,4 +1,4 @@
-"""The evidence of a calibration, cut into the tiles of the kernel grid."""
+"""Observations of the calibration target, cut into the tiles of the kernel grid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from napari_dpdeblur.optics import TileLayout
 
 WEIGHT_SMOOTHING_PX = 2.0
 FILTER_REACH_PX = 32
-# Third differences along x see noise and hardly anything of a blurred picture.
+# Third differences along x contain noise and hardly anything of a blurred image.
 NOISE_FILTER = np.array([[1.0, -3.0, 3.0, -1.0]], np.float32) / np.float32(np.sqrt(20.0))
 
 Warp = Callable[[np.ndarray], np.ndarray]
@@ -23,13 +23,13 @@ Render = Callable[[Warp, tuple[int, int], int, int], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """What the kernels are computed from, on the pixels of the calibrated field.
+class TargetObservations:
+    """Sharp pattern, captured views and usable pixels of the calibrated field.
 
     ``latent`` (H + 2m, W + 2m): coverage by discs, with a margin of half a kernel; ``views``
     (2, H, W): captures, 0 = black screen, 1 = white screen; ``valid`` (H, W): pixels to use.
-    ``render(warp, shape, top, left)`` gives the latent picture of a window that starts at a pixel
-    of the field, after points (x, y) of the field have been moved by ``warp``.
+    ``render(warp, shape, top, left)`` renders the latent image of a window that starts at a pixel
+    of the field, with points (x, y) of the field moved by ``warp``.
     """
 
     latent: np.ndarray
@@ -39,8 +39,8 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False)
-class Tiles:
-    """The evidence cut into tiles of equal size; pixels that a smaller tile lacks weigh nothing."""
+class TileObservations:
+    """The observations cut into tiles of equal size; padding of smaller tiles has weight 0."""
 
     latent: np.ndarray  # (P, h + 2m, w + 2m)
     views: np.ndarray  # (P, 2, h, w)
@@ -52,14 +52,16 @@ class Tiles:
     render: Render | None = None
 
     @classmethod
-    def of(cls, evidence: Evidence, layout: TileLayout, settings: SolveSettings) -> Tiles:
-        """Cut the evidence, weigh its pixels by their noise, see which tiles can be solved."""
-        latent, views, valid = _filtered(evidence, settings.gradient)
+    def of(
+        cls, observations: TargetObservations, layout: TileLayout, settings: SolveSettings
+    ) -> TileObservations:
+        """Cut the observations, weight pixels by their noise, find the tiles that can be solved."""
+        latent, views, valid = _filtered(observations, settings.gradient)
         margin = settings.kernel_px // 2
         window = _window(layout)
         cuts = [
             _cut(view, layout, window)
-            for view in (*views, *_noise_weights(evidence, settings), valid)
+            for view in (*views, *_noise_weights(observations, settings), valid)
         ]
         own = _cut(np.ones_like(valid), layout, window, inside_only=True)
         inside = cuts[4] * own
@@ -67,7 +69,7 @@ class Tiles:
         latent_tiles = _cut(latent, layout, window, margin=margin)
         tile_views = np.stack(cuts[:2], axis=1)
         noise = _noise_level(tile_views, weight)
-        solvable = _solvable(evidence, layout, window, inside, own, settings)
+        solvable = _solvable(observations, layout, window, inside, own, settings)
         corners = [(rows.start, cols.start) for rows, cols in _slices(layout)]
         return cls(
             latent_tiles,
@@ -77,13 +79,13 @@ class Tiles:
             solvable,
             corners,
             settings.gradient,
-            evidence.render,
+            observations.render,
         )
 
     def render_again(self, tile: int, stretch: np.ndarray) -> None:
-        """Replace the latent picture of a tile by one that is stretched around its middle.
+        """Render the latent image of a tile again, stretched around its centre.
 
-        ``stretch`` (2, 2): displacement (x, y) in pixels per pixel from the middle.
+        ``stretch`` (2, 2): displacement (x, y) in pixels per pixel from the centre.
         """
         if self.render is None:
             return
@@ -99,7 +101,7 @@ class Tiles:
         self.latent[tile] = _emphasised(latent, self.gradient) if self.gradient else latent
 
     def joined(self, tiles: np.ndarray, layout: TileLayout) -> np.ndarray:
-        """Tiles (P, 2, h, w) back in one picture (2, H, W)."""
+        """Reassemble tiles (P, 2, h, w) into one image (2, H, W)."""
         picture = np.zeros((2, *layout.shape), np.float32)
         for tile, (rows, cols) in zip(tiles, _slices(layout), strict=True):
             height, width = rows.stop - rows.start, cols.stop - cols.start
@@ -128,7 +130,7 @@ def _cut(
     margin: int = 0,
     inside_only: bool = False,
 ) -> np.ndarray:
-    """Tiles (P, h + 2 margin, w + 2 margin) of a picture that has the margin around it."""
+    """Tiles (P, h + 2 margin, w + 2 margin) of an image that includes the margin."""
     height, width = window[0] + 2 * margin, window[1] + 2 * margin
     tiles = np.zeros((layout.rows * layout.cols, height, width), np.float32)
     for tile, (rows, cols) in zip(tiles, _slices(layout), strict=True):
@@ -138,13 +140,15 @@ def _cut(
     return tiles
 
 
-def _filtered(evidence: Evidence, gradient: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _filtered(
+    observations: TargetObservations, gradient: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Latent, views and valid pixels, filtered by sqrt(1 + l4 |omega|^2)."""
-    valid = evidence.valid.astype(np.float32)
+    valid = observations.valid.astype(np.float32)
     if gradient == 0:
-        return evidence.latent, evidence.views, valid
-    views = np.stack([_emphasised(view, gradient) for view in evidence.views])
-    return _emphasised(evidence.latent, gradient), views, valid
+        return observations.latent, observations.views, valid
+    views = np.stack([_emphasised(view, gradient) for view in observations.views])
+    return _emphasised(observations.latent, gradient), views, valid
 
 
 def _emphasised(picture: np.ndarray, gradient: float) -> np.ndarray:
@@ -159,9 +163,9 @@ def _emphasised(picture: np.ndarray, gradient: float) -> np.ndarray:
     return np.asarray(filtered[reach : reach + height, reach : reach + width], np.float32)
 
 
-def _noise_weights(evidence: Evidence, settings: SolveSettings) -> np.ndarray:
+def _noise_weights(observations: TargetObservations, settings: SolveSettings) -> np.ndarray:
     """Inverse variance of photon noise, up to a factor: (2, H, W)."""
-    smooth = [cv2.GaussianBlur(view, (0, 0), WEIGHT_SMOOTHING_PX) for view in evidence.views]
+    smooth = [cv2.GaussianBlur(view, (0, 0), WEIGHT_SMOOTHING_PX) for view in observations.views]
     light = np.clip(np.stack(smooth), 0.0, None)
     return np.asarray((1 + settings.shadow_noise) / (light + settings.shadow_noise), np.float32)
 
@@ -181,16 +185,16 @@ def _noise_level(views: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def _solvable(
-    evidence: Evidence,
+    observations: TargetObservations,
     layout: TileLayout,
     window: tuple[int, int],
     inside: np.ndarray,
     own: np.ndarray,
     settings: SolveSettings,
 ) -> np.ndarray:
-    """Tiles (P,) with enough usable pixels and enough of the pattern in them."""
+    """Whether each tile (P,) has enough usable pixels and enough contrast."""
     margin = settings.kernel_px // 2
-    middle = evidence.latent[margin:-margin, margin:-margin]
+    middle = observations.latent[margin:-margin, margin:-margin]
     pattern = _cut(middle, layout, window)
     share = inside.sum((1, 2)) / own.sum((1, 2))
     count = np.maximum(inside.sum((1, 2)), 1)

@@ -1,4 +1,4 @@
-"""Blurred discs in a picture: how far they are apart, where they are, how large they are."""
+"""Detect blurred discs in an image: lattice vectors, centres, sizes."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ import cv2
 import numpy as np
 from scipy import fft, ndimage
 
-# Pitches that are looked for, in pixels.
+# Range of pitches, in pixels.
 MIN_PITCH_PX = 14.0
-MAX_PITCH_SHARE = 1 / 6  # of the shorter side of the picture
-MIN_PEAK = 0.04  # of the variance of the picture
+MAX_PITCH_SHARE = 1 / 6  # of the shorter side of the image
+MIN_PEAK = 0.04  # of the variance of the image
 MIN_RELATIVE_PEAK = 0.45
 MIN_SINE = 0.6
 # Widths in pitches.
 SMOOTHING, SURROUNDINGS = 0.14, 0.5
-REDUCED_PITCH_PX = 20.0  # blobs are so smooth that a finer picture tells nothing more
+REDUCED_PITCH_PX = 20.0  # blobs are smooth: a finer image adds nothing
 MIN_AREA, MAX_AREA = 0.015, 0.7
 MIN_CONTRAST = 0.25  # of the median blob
-# Discs that the borders cut off: how many at each, how near, how much brighter than the gaps.
+# Discs cut off by the borders: minimum count at each, distance, contrast to the gaps.
 MIN_CUT_OFF, BORDER_SHARE, MIN_CUT_OFF_CONTRAST, CUT_OFF_SMOOTHING_PX = 2, 0.2, 0.25, 2.0
 THRESHOLD_SHARE = 0.5  # of Otsu: the smallest discs are far below the mean of both classes
 
 
 @dataclass(frozen=True, eq=False)
 class Blobs:
-    """``centres`` (N, 2) as (x, y), and ``light`` (N,): what is brighter than its surroundings."""
+    """``centres`` (N, 2) as (x, y), and ``light`` (N,), the brightness above the surroundings."""
 
     centres: np.ndarray
     light: np.ndarray
 
 
 def lattice_vectors(picture: np.ndarray) -> np.ndarray | None:
-    """Steps (2, 2), as (x, y), between neighbours of a lattice; None if nothing repeats.
+    """Steps (2, 2), as (x, y), between neighbours of a lattice; None if there is no lattice.
 
-    They are the two shortest independent shifts at which the picture resembles itself.
+    They are the two shortest independent shifts with a peak in the autocorrelation.
     """
     small = cv2.resize(picture, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
     correlation = _autocorrelation(small)
@@ -53,7 +53,7 @@ def lattice_vectors(picture: np.ndarray) -> np.ndarray | None:
 
 
 def _shortest_pair(candidates: np.ndarray) -> np.ndarray | None:
-    """The first step and the next one that points elsewhere; candidates (N, 2) by length."""
+    """The first step and the next independent one; candidates (N, 2) are sorted by length."""
     first = candidates[0]
     for second in candidates[1:]:
         sine = _cross(first, second) / (np.hypot(*first) * np.hypot(*second))
@@ -63,7 +63,7 @@ def _shortest_pair(candidates: np.ndarray) -> np.ndarray | None:
 
 
 def _autocorrelation(picture: np.ndarray) -> np.ndarray:
-    """Similarity of the picture with itself shifted, 1 at no shift (in the middle)."""
+    """Autocorrelation of the image, 1 at zero shift (in the centre)."""
     height, width = picture.shape
     window = np.outer(np.hanning(height), np.hanning(width)).astype(np.float32)
     box = 2 * round(min(picture.shape) * MAX_PITCH_SHARE / 2) + 1
@@ -87,9 +87,9 @@ def _upright(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def find_blobs(picture: np.ndarray, pitch_px: float) -> Blobs:
-    """Bright spots on the scale of a lattice with the given pitch; those at the border left out.
+    """Bright blobs on the scale of a lattice with the given pitch, without those at the border.
 
-    The picture is compared with its own surroundings, then thresholded globally (Otsu).
+    A difference of Gaussians is thresholded globally (Otsu).
     """
     factor = max(1, int(pitch_px // REDUCED_PITCH_PX))
     small = _reduced(picture, factor)
@@ -98,7 +98,7 @@ def find_blobs(picture: np.ndarray, pitch_px: float) -> Blobs:
 
 
 def _reduced(picture: np.ndarray, factor: int) -> np.ndarray:
-    """Means of cells of ``factor`` x ``factor`` pixels; what is left at the border is dropped."""
+    """Means of ``factor`` x ``factor`` blocks; incomplete blocks are dropped."""
     height, width = (side // factor for side in picture.shape)
     whole = picture[: height * factor, : width * factor]
     return np.asarray(cv2.resize(whole, (width, height), interpolation=cv2.INTER_AREA))
@@ -125,7 +125,7 @@ def _blobs(picture: np.ndarray, pitch_px: float) -> Blobs:
 
 
 def is_cut_off(picture: np.ndarray) -> bool:
-    """Whether separate bright things lie at each of the four borders: the pattern goes on there."""
+    """Whether separate bright blobs touch each of the four borders, so the pattern is cut off."""
     smooth = cv2.GaussianBlur(picture, (0, 0), CUT_OFF_SMOOTHING_PX)
     dark, bright = np.percentile(smooth, [2, 98])
     if bright - dark < MIN_CUT_OFF_CONTRAST:

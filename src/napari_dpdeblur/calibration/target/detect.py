@@ -1,4 +1,4 @@
-"""Find the pattern in a capture: discs, their place in the pattern, geometry, residuals."""
+"""Detect the calibration target in a capture: discs, identity, geometry, residuals."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from napari_dpdeblur.calibration.target.pattern import Target
 from napari_dpdeblur.errors import CalibrationError
 
 MIN_DISCS = 40
-# The sizes of the discs must correlate with the pattern, and clearly better than elsewhere.
+# Disc sizes must correlate with the pattern, and clearly better than at any other position.
 MIN_SCORE, MIN_LEAD = 0.45, 0.2
-MIN_AGREEMENT = 0.7  # of the sizes in each part of the picture
+MIN_AGREEMENT = 0.7  # share of matching sizes in each part of the image
 AGREEMENT_PARTS, MIN_DISCS_IN_PART = 3, 12
 RANSAC_TOLERANCE = 0.12  # of a pitch
 MAX_RESIDUAL_RMS = 0.08  # of a pitch
@@ -29,7 +29,7 @@ CLAIM_TOLERANCE = 0.2  # of a pitch
 
 @dataclass(frozen=True, eq=False)
 class Detection:
-    """The discs that were found and where the screen lies.
+    """Detected discs and the geometry of the screen.
 
     ``centres`` (N, 2): camera pixels (x, y); ``disc`` (N, 2): column and row in the pattern;
     ``residuals`` (N, 2): centre minus prediction; ``score``: agreement of the sizes, -1 to 1.
@@ -50,7 +50,7 @@ class Detection:
         return float(np.sqrt((self.residuals**2).sum(axis=1).mean()))
 
     def describe(self) -> dict[str, Any]:
-        """Figures for the verdict, ready for JSON."""
+        """Figures for the verdict as plain values, ready for JSON."""
         return {
             "discs_found": len(self.centres),
             "discs_expected": self.expected,
@@ -64,10 +64,10 @@ class Detection:
 
 
 def detect_discs(picture: np.ndarray, target: Target, name: str = "The capture") -> Detection:
-    """Find ``target`` in a picture (H, W) of square pixels: 0 = black screen, 1 = white screen.
+    """Detect ``target`` in an image (H, W) of square pixels: 0 = black screen, 1 = white screen.
 
-    Raises CalibrationError when the pattern is not there, or when it is not certain which disc
-    is which. ``name`` is what messages call the picture.
+    Raises CalibrationError if the pattern is not found or its discs cannot be identified. ``name``
+    is used in messages.
     """
     picture = np.ascontiguousarray(picture, np.float32)
     blobs, lattice, pitch_px = _lattice(picture, name)
@@ -110,22 +110,22 @@ def _lattice(picture: np.ndarray, name: str) -> tuple[Blobs, Lattice, float]:
 def _no_discs(picture: np.ndarray, name: str, count: int = 0) -> CalibrationError:
     if is_cut_off(picture):
         return CalibrationError(
-            f"{name}: discs are cut off at every border and fewer than the {MIN_DISCS} whole ones "
-            "that are needed are left; move the camera away from the screen."
+            f"{name}: the pattern is cut off at every border, and fewer than {MIN_DISCS} whole "
+            "discs are visible; move the camera away from the screen."
         )
     found = f"only {count} whole discs in a regular grid were" if count else "no discs were"
     return CalibrationError(
-        f"{name}: {found} found, but at least {MIN_DISCS} are needed; show the pattern on the "
-        "whole screen, let it fill the picture, and move the camera until the discs do not touch."
+        f"{name}: {found} found, but at least {MIN_DISCS} are needed; show the pattern in full "
+        "screen, fill the image with it, and keep the blurred discs from touching each other."
     )
 
 
 def _check_match(match: Match, name: str) -> None:
     if match.score < MIN_SCORE or match.score - match.runner_up < MIN_LEAD:
         raise CalibrationError(
-            f"{name}: a grid of discs was found, but their sizes do not agree with the pattern "
-            f"(agreement {match.score:.2f}, elsewhere {match.runner_up:.2f}); give the "
-            "target.json of the pattern that was on the screen, and show it unmirrored."
+            f"{name}: a grid of discs was found, but their sizes do not match the pattern (score "
+            f"{match.score:.2f}, second best {match.runner_up:.2f}); use the target.json of the "
+            "pattern that was on the screen, and do not mirror it."
         )
 
 
@@ -162,7 +162,7 @@ def fit_geometry(
 
 
 def _refined(start: ScreenGeometry, screen: np.ndarray, camera: np.ndarray) -> ScreenGeometry:
-    """Least squares over the homography (8) and the radial distortion (2), in camera pixels."""
+    """Least squares over homography (8) and radial distortion (2), in camera pixels."""
     scale = np.abs(start.homography).ravel()[:8] + 1e-4
 
     def geometry(values: np.ndarray) -> ScreenGeometry:
@@ -182,7 +182,7 @@ def _refined(start: ScreenGeometry, screen: np.ndarray, camera: np.ndarray) -> S
 def _claim_all(
     geometry: ScreenGeometry, target: Target, blobs: Blobs, pitch_px: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Every disc takes the blob nearest to its predicted place: discs (N, 2) and blobs (N,)."""
+    """Assign each disc the blob nearest to its predicted centre: discs (N, 2), blobs (N,)."""
     predicted = geometry.to_camera(target.centres_px.reshape(-1, 2))
     distance, blob = cKDTree(blobs.centres).query(predicted)
     near = np.flatnonzero(distance < CLAIM_TOLERANCE * pitch_px)
@@ -191,7 +191,7 @@ def _claim_all(
 
 
 def _visible(geometry: ScreenGeometry, target: Target, shape: tuple[int, ...]) -> int:
-    """How many discs of the pattern lie inside the picture."""
+    """Number of discs of the pattern inside the image."""
     camera = geometry.to_camera(target.centres_px.reshape(-1, 2))
     return int(((camera > 0) & (camera < np.array(shape[::-1]))).all(axis=1).sum())
 
@@ -200,27 +200,27 @@ def _check_detection(found: Detection, light: np.ndarray, target: Target, name: 
     agreement = _worst_agreement(found, light, target)
     if len(found.centres) < MIN_DISCS or found.rms_px > MAX_RESIDUAL_RMS * found.pitch_px:
         raise CalibrationError(
-            f"{name}: the discs do not lie on a flat screen (deviation {found.rms_px:.1f} px over "
+            f"{name}: the discs do not lie on a plane (RMS deviation {found.rms_px:.1f} px over "
             f"{len(found.centres)} discs); use a flat screen and keep the camera still."
         )
     if agreement < MIN_AGREEMENT:
         raise CalibrationError(
-            f"{name}: in a part of the picture only {100 * agreement:.0f} % of the discs have the "
-            "size that the pattern has there; keep the view of the screen free and capture again."
+            f"{name}: in part of the image only {100 * agreement:.0f} % of the discs have the "
+            "expected size; remove obstructions in front of the screen and capture it again."
         )
 
 
 def _worst_agreement(found: Detection, light: np.ndarray, target: Target) -> float:
-    """Share of discs whose size is right, in the part of the picture where it is smallest.
+    """Share of discs with the expected size, in the worst part of the image.
 
-    A lattice that slipped by one disc somewhere agrees by half only there.
+    Where a lattice has slipped by one disc, only half of the sizes match.
     """
     large = target.code[found.disc[:, 1], found.disc[:, 0]]
     tree = cKDTree(found.centres)
     _, near = tree.query(found.centres, k=min(25, len(large)))
     weight = large[near].mean(axis=1)
     size = np.sqrt(light)
-    # Halfway between the large and the small ones around.
+    # Halfway between large and small neighbours.
     small_mean = _mean_where(size[near], ~large[near])
     large_mean = _mean_where(size[near], large[near])
     right = (size > (small_mean + large_mean) / 2) == large

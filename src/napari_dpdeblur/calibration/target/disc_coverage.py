@@ -1,4 +1,4 @@
-"""The latent sharp picture: what a perfect lens would have seen of the screen."""
+"""Coverage of camera pixels by the discs: the latent sharp image of the screen."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def disc_coverage(
     top: int = 0,
     left: int = 0,
 ) -> np.ndarray:
-    """Share of each pixel of a window that discs cover, M in the paper: float32 (H, W).
+    """Share of each pixel of a window covered by discs, M in the paper: float32 (H, W).
 
     ``to_screen`` maps camera pixels (..., 2) to screen pixels. The distance to the nearest edge
     is measured in camera pixels, whatever perspective and distortion do there.
     """
-    # One pixel more on each side, so that the slope is central everywhere.
+    # One extra pixel on each side for central differences.
     pixels = pixel_grid(shape[0] + 2, shape[1] + 2, top - 1, left - 1)
     distance = target.signed_distance_px(to_screen(pixels))
     slope_y = (distance[2:, 1:-1] - distance[:-2, 1:-1]) / 2

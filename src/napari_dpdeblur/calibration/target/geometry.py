@@ -1,4 +1,4 @@
-"""Where the screen lies in the picture: screen pixels to camera pixels and back."""
+"""Geometry of the screen in the image: screen pixels to camera pixels and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_RADIUS = 1.3  # in half diagonals
 
 @dataclass(frozen=True, eq=False)
 class ScreenGeometry:
-    """A homography, and a radial lens distortion around the middle of the frame.
+    """A homography and a radial lens distortion around the centre of the frame.
 
     ``homography`` (3, 3) maps screen pixels (x, y) to pixels of a lens without distortion;
     ``radial`` (k1, k2) maps camera pixels there: p_u = c + (p - c) (1 + k1 r^2 + k2 r^4), r in
@@ -25,7 +25,7 @@ class ScreenGeometry:
 
     @property
     def centre(self) -> np.ndarray:
-        """Middle of the frame (x, y)."""
+        """Centre of the frame (x, y)."""
         height, width = self.frame_shape
         return np.array([(width - 1) / 2, (height - 1) / 2])
 
@@ -38,7 +38,7 @@ class ScreenGeometry:
         """Camera pixels (..., 2) as a lens without distortion would see them."""
         offset = camera - self.centre
         r2 = square_length(offset) / self.half_diagonal_px**2
-        r2 = np.minimum(r2, MAX_RADIUS**2)  # a polynomial means nothing far outside of the frame
+        r2 = np.minimum(r2, MAX_RADIUS**2)  # the polynomial is meaningless far outside the frame
         k1, k2 = self.radial
         return np.asarray(self.centre + offset * (1 + k1 * r2 + k2 * r2**2))
 

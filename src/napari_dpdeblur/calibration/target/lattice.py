@@ -1,4 +1,4 @@
-"""Which blob is which disc: row and column of every blob, then the place in the pattern."""
+"""Identify discs: row and column of every blob, then its position in the pattern."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from napari_dpdeblur.calibration.target.blobs import Blobs
 
 MOVES = np.array([(1, 0), (0, 1), (-1, 0), (0, -1)])
 TOLERANCE = 0.28  # of a step
-MEMORY = 0.6  # how much of the old step is kept when the next one is measured
+MEMORY = 0.6  # weight of the previous step when the next one is measured
 SEEDS = 12
 
 
@@ -26,7 +26,7 @@ class Lattice:
 
 
 def grow_lattice(centres: np.ndarray, steps: np.ndarray, middle: np.ndarray) -> Lattice:
-    """Walk from blob to blob, in steps that adapt to perspective and distortion.
+    """Grow a lattice from blob to blob, with steps that adapt to perspective and distortion.
 
     ``steps`` (2, 2) are the typical steps along columns and rows. Starts near ``middle`` from
     several blobs and keeps the largest lattice.
@@ -46,7 +46,7 @@ def grow_lattice(centres: np.ndarray, steps: np.ndarray, middle: np.ndarray) -> 
 def _walk(
     centres: np.ndarray, tree: cKDTree, steps: np.ndarray, seed: int
 ) -> dict[tuple[int, int], int]:
-    """Breadth first: column and row to number of the blob."""
+    """Breadth-first search: column and row to index of the blob."""
     place, owner = {(0, 0): seed}, {seed: (0, 0)}
     queue = deque([((0, 0), steps)])
     while queue:
@@ -71,10 +71,10 @@ def _walk(
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """Where a lattice lies in the pattern.
+    """Position of a lattice in the pattern.
 
     ``disc`` (N, 2): column and row in the pattern; ``score`` and ``runner_up``: correlation of
-    the sizes with the pattern there and at the next best place.
+    the sizes with the pattern there and at the second best position.
     """
 
     disc: np.ndarray
@@ -83,7 +83,7 @@ class Match:
 
 
 def match_code(lattice: Lattice, blobs: Blobs, code: np.ndarray) -> Match:
-    """Find the place, and the quarter turn, at which the sizes agree with ``code``.
+    """Find the offset and rotation (in quarter turns) at which the sizes match ``code``.
 
     ``code`` (rows, cols) bool: large discs.
     """
@@ -99,14 +99,14 @@ def match_code(lattice: Lattice, blobs: Blobs, code: np.ndarray) -> Match:
 
 
 def _turned(index: np.ndarray, quarters: int) -> np.ndarray:
-    """Columns and rows after quarter turns, from 0."""
+    """Columns and rows after quarter turns, starting at 0."""
     for _ in range(quarters):
         index = np.stack([-index[:, 1], index[:, 0]], axis=1)
     return np.asarray(index - index.min(axis=0))
 
 
 def _relative_size(lattice: Lattice, blobs: Blobs) -> np.ndarray:
-    """Size compared with that of neighbours, so that uneven light does not matter: (N,)."""
+    """Size relative to the neighbours, which makes it robust to uneven illumination: (N,)."""
     size = np.sqrt(blobs.light[lattice.blob])
     tree = cKDTree(lattice.index)
     _, near = tree.query(lattice.index, k=min(25, len(size)))
@@ -121,7 +121,7 @@ def _best_places(
     grid = np.zeros(tuple(index.max(axis=0)[::-1] + 1))
     centred = size - size.mean()
     grid[index[:, 1], index[:, 0]] = centred
-    # A disc that falls outside of the pattern counts as a disagreement.
+    # A disc outside the pattern counts as a mismatch.
     score = correlate(np.where(code, 1.0, -1.0), grid, mode="full", method="fft")
     score /= np.sqrt((centred**2).sum() * len(size)) + 1e-12
     best = np.argsort(score, axis=None)[-2:][::-1]

@@ -1,7 +1,7 @@
-"""The pattern that is shown on the screen: a regular grid of discs in two sizes.
+"""The calibration target: a regular grid of discs in two sizes, shown on a screen.
 
-The sizes follow a fixed random order, so that any part of the grid tells where it lies, and so
-that the pattern does not repeat: a strictly periodic one leaves the kernels ambiguous.
+The sizes follow a fixed random code, so any part of the grid can be located, and the pattern does
+not repeat: a strictly periodic one would leave the kernels ambiguous.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FORMAT: Final = "napari-dpdeblur target"
 TARGET_FILE = "target.json"
 MAX_BYTES = 4_000_000
 CODE_SEED = 20210705
-# What the camera should see, in its pixels: found by trying, see docs/explanation/calibration.md.
+# As seen by the camera, in its pixels: chosen by experiment, see docs/explanation/calibration.md.
 CAMERA_PITCH_PX = 50.0
 SMALL_RADIUS, LARGE_RADIUS = 0.2, 0.34  # in pitches
 PIXEL4_FOCAL_PX = 1520.0
@@ -34,7 +34,7 @@ MIN_DISCS = 8  # along the shorter side
 
 
 class _TargetFile(BaseModel):
-    """What `target.json` holds."""
+    """Content of `target.json`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -62,18 +62,18 @@ class Target:
 
     @classmethod
     def for_screen(cls, width_px: int, height_px: int, pitch_px: float) -> Target:
-        """The grid that fills a screen, with whole discs only."""
+        """The grid of whole discs that fills a screen."""
         if max(width_px, height_px) > MAX_SCREEN_PX:
             raise CalibrationError(
-                f"A screen of {width_px} x {height_px} px cannot be; at most {MAX_SCREEN_PX} px "
-                "are accepted on each side."
+                f"A screen of {width_px} x {height_px} px is not supported; the maximum is "
+                f"{MAX_SCREEN_PX} px per side."
             )
         cols, rows = (int(side // pitch_px) for side in (width_px, height_px))
         if pitch_px < MIN_PITCH_PX or min(rows, cols) < MIN_DISCS:
             raise CalibrationError(
-                f"A screen of {width_px} x {height_px} px cannot show a grid of discs every "
-                f"{pitch_px:g} px: {MIN_DISCS} x {MIN_DISCS} discs at least {MIN_PITCH_PX} px "
-                "apart are needed; use a larger screen or another distance."
+                f"A screen of {width_px} x {height_px} px is too small for discs {pitch_px:g} px "
+                f"apart: at least {MIN_DISCS} x {MIN_DISCS} discs with a pitch of at least "
+                f"{MIN_PITCH_PX} px are needed; use a larger screen or another distance."
             )
         first = [
             (side - 1 - (count - 1) * pitch_px) / 2
@@ -85,12 +85,12 @@ class Target:
 
     @property
     def rows(self) -> int:
-        """Rows of discs."""
+        """Number of rows of discs."""
         return int(self.code.shape[0])
 
     @property
     def cols(self) -> int:
-        """Columns of discs."""
+        """Number of columns of discs."""
         return int(self.code.shape[1])
 
     @cached_property
@@ -101,7 +101,7 @@ class Target:
         return np.asarray(np.stack([col, row], axis=-1) * self.pitch_px + first)
 
     def nearest_disc(self, screen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Row and column of the disc in whose cell points (..., 2) lie."""
+        """Row and column of the disc nearest to points (..., 2)."""
         lattice = np.rint((screen - np.array(self.first_disc_px)) / self.pitch_px).astype(np.intp)
         return (
             np.clip(lattice[..., 1], 0, self.rows - 1),
@@ -109,7 +109,7 @@ class Target:
         )
 
     def signed_distance_px(self, screen: np.ndarray) -> np.ndarray:
-        """How far points (..., 2) lie inside the nearest disc, negative outside: (...)."""
+        """Distance of points (..., 2) to the edge of the nearest disc, positive inside: (...)."""
         row, col = self.nearest_disc(screen)
         offset_x = screen[..., 0] - (col * self.pitch_px + self.first_disc_px[0])
         offset_y = screen[..., 1] - (row * self.pitch_px + self.first_disc_px[1])
@@ -119,8 +119,7 @@ class Target:
     def picture(self) -> np.ndarray:
         """The pattern as display values, uint8 (height, width): white discs on black.
 
-        The grey of a pixel that an edge crosses is encoded for an sRGB screen, so that it gives
-        the share of light that is covered.
+        Grey levels at edges are sRGB-encoded, so the emitted light is proportional to coverage.
         """
         width, height = self.screen_px
         x, y = np.meshgrid(np.arange(width), np.arange(height))
@@ -146,14 +145,14 @@ def pitch_for_screen(
     distance_cm: float,
     focal_px: float = PIXEL4_FOCAL_PX,
 ) -> float:
-    """Distance between discs in screen pixels that a camera sees as about 50 of its pixels.
+    """Pitch in screen pixels that the camera sees as about 50 of its own pixels.
 
     ``focal_px`` is the focal length in square camera pixels; the default is that of a Pixel 4.
     """
     if not (diagonal_inch > 0 and distance_cm > 0 and focal_px > 0):
         raise CalibrationError(
-            "The diagonal of the screen, its distance and the focal length must be positive, but "
-            f"{diagonal_inch:g} inches, {distance_cm:g} cm and {focal_px:g} px were given."
+            "The screen diagonal, its distance and the focal length must be positive, not "
+            f"{diagonal_inch:g} inches, {distance_cm:g} cm and {focal_px:g} px."
         )
     screen_px_per_mm = float(np.hypot(width_px, height_px)) / (diagonal_inch * MM_PER_INCH)
     camera_px_per_mm = focal_px / (distance_cm * 10)
@@ -161,7 +160,7 @@ def pitch_for_screen(
 
 
 def save_target(target: Target, path: Path) -> None:
-    """Write the machine-readable description."""
+    """Write `target.json`."""
     try:
         write_atomically(path, (json.dumps(target.describe(), indent=1) + "\n").encode())
     except OSError as error:
@@ -189,6 +188,6 @@ def load_target(path: Path) -> Target:
 
 def _not_a_target(path: Path) -> CalibrationError:
     return CalibrationError(
-        f"{path} does not describe a calibration target; give the {TARGET_FILE} that "
-        "'napari-dpdeblur calibrate target' has written with the pattern."
+        f"{path} is not a calibration target; use the {TARGET_FILE} written by 'napari-dpdeblur "
+        "calibrate target'."
     )

@@ -1,4 +1,4 @@
-"""The target as files: PNG frames, a web page that steps through them, and its description."""
+"""Write the target to files: PNG frames, a web page that shows them, and `target.json`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ show();
 
 
 def frame_pictures(target: Target) -> dict[str, np.ndarray]:
-    """Discs, all white and all black at the native size of the screen: uint8 (height, width)."""
+    """Discs, white and black frame at the native screen resolution: uint8 (height, width)."""
     width, height = target.screen_px
     return {
         "discs": target.picture(),
@@ -74,9 +74,9 @@ def frame_pictures(target: Target) -> dict[str, np.ndarray]:
 
 
 def write_target(target: Target, folder: Path) -> list[str]:
-    """Write the three frames, the web page and `target.json`; returns the names of the files.
+    """Write the three frames, the web page and `target.json`; returns the file names.
 
-    A target that was written into the folder before is replaced, files of another kind are not.
+    An earlier target in the folder is replaced; other files are never overwritten.
     """
     _check_folder(folder)
     encoded = {name: _png(picture) for name, picture in frame_pictures(target).items()}
@@ -92,12 +92,12 @@ def write_target(target: Target, folder: Path) -> list[str]:
 
 
 def _check_folder(folder: Path) -> None:
-    """Refuse a folder in which pictures or pages of somebody else have our names."""
+    """Refuse a folder with other files of the same names."""
     found = [name for name in TARGET_FILES if (folder / name).exists()]
     if found and not (len(found) == len(TARGET_FILES) and _is_target(folder / TARGET_FILE)):
         raise CalibrationError(
-            f"{folder} holds {', '.join(found)} already, which are not overwritten; "
-            "choose another folder."
+            f"{folder} already contains {', '.join(found)}, which would be overwritten; choose "
+            "another folder."
         )
 
 
@@ -110,7 +110,7 @@ def _is_target(path: Path) -> bool:
 
 
 def web_page(target: Target, encoded: dict[str, bytes]) -> str:
-    """One page that holds all frames and needs nothing else."""
+    """A self-contained HTML page that shows all frames."""
     sources = [f'"data:image/png;base64,{base64.b64encode(e).decode()}"' for e in encoded.values()]
     width, height = target.screen_px
     return _PAGE.format(

@@ -98,7 +98,7 @@ def _add_settings_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Calibrate, save, print the verdict."""
     from napari_dpdeblur.calibration import save_calibration
-    from napari_dpdeblur.calibration.report.picture import write_picture
+    from napari_dpdeblur.calibration.report.picture import write_calibration_picture
     from napari_dpdeblur.calibration.run import Camera, Captures, calibrate
     from napari_dpdeblur.calibration.target.pattern import load_target
 
@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> None:
         calibration = calibrate(captures, target, settings, camera, on_event=show)
     save_calibration(calibration, arguments.output)
     if arguments.picture is not None:
-        write_picture(calibration, arguments.picture)
+        write_calibration_picture(calibration, arguments.picture)
     print_verdict(calibration.verdict, str(arguments.output), arguments.json)
 
 

@@ -35,11 +35,11 @@ def add_parser(steps: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print the verdict of a saved calibration and write its picture."""
     from napari_dpdeblur.calibration import load_calibration
-    from napari_dpdeblur.calibration.report.picture import write_picture
+    from napari_dpdeblur.calibration.report.picture import write_calibration_picture
 
     calibration = load_calibration(arguments.calibration)
     picture = arguments.picture or Path(f"{arguments.calibration}.png")
-    write_picture(calibration, picture)
+    write_calibration_picture(calibration, picture)
     print_verdict(calibration.verdict, str(arguments.calibration), arguments.json)
     if not arguments.json:
         print(f"picture: {picture}")

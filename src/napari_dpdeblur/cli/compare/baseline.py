@@ -14,11 +14,10 @@ from napari_dpdeblur.cli.arguments import (
     open_given_capture,
     print_result,
 )
+from napari_dpdeblur.evaluation.baselines.registry import BASELINES
 
 if TYPE_CHECKING:
     from napari_dpdeblur.cli.arguments import Subparsers
-
-METHODS = ("input", "wiener", "wadhwa", "punnappurath")
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -30,7 +29,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "parametric kernels of Punnappurath et al., or a network on one capture. Write "
         "all_in_focus.tif, defocus_map.tif or both, as the method provides.",
     )
-    parser.add_argument("method", choices=(*METHODS, "onnx"), help="method to run")
+    parser.add_argument("method", choices=(*BASELINES, "onnx"), help="method to run")
     add_capture_arguments(parser)
     add_calibration_argument(parser)
     parser.add_argument("--model", type=Path, metavar="FILE", help="ONNX file, for onnx")

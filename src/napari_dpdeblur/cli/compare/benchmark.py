@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from napari_dpdeblur.cli.arguments import add_json_argument, count_argument, print_result
 from napari_dpdeblur.errors import EvaluationError
+from napari_dpdeblur.evaluation.baselines.registry import BASELINES
 
 if TYPE_CHECKING:
     from napari_dpdeblur.cli.arguments import Subparsers
@@ -31,7 +32,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--methods",
         nargs="+",
         metavar="NAME",
-        help="baselines: input, wiener, wadhwa, punnappurath; presets: preview, standard, paper "
+        help=f"baselines: {', '.join(BASELINES)}; presets: preview, standard, paper "
         "(default: all but paper)",
     )
     add_pair_argument(parser, "--images", "FOLDER", "all-in-focus images of another program")

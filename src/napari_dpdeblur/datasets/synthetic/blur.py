@@ -1,6 +1,6 @@
-"""The lens of the synthetic captures in NumPy and OpenCV: a sample appears before torch is loaded.
+"""Blur of the synthetic lens in NumPy and OpenCV, for samples that must not wait for torch.
 
-Gives what `optics.TiledBlur` gives, without its gradients and its speed on large pictures.
+Equivalent to `optics.TiledBlur`, without gradients and slower on large images.
 """
 
 from __future__ import annotations

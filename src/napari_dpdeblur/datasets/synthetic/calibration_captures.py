@@ -1,4 +1,4 @@
-"""Everything that a user photographs for a calibration, rendered through known kernels.
+"""Simulate the captures of a calibration through known kernels.
 
 Discs, white screen, black screen and white sheets, as the capture app would save them.
 """
@@ -21,16 +21,16 @@ from napari_dpdeblur.datasets.synthetic.screen_pose import Pose, pattern_in_fram
 from napari_dpdeblur.errors import CalibrationError
 
 VIGNETTING_SIGMA_PX = 4.0
-# Variance of a real shot of the app in 10-bit steps: gain times signal plus a constant.
+# Noise variance of a real capture of the app in 10-bit counts: gain times signal plus a constant.
 REAL_GAIN_DN, REAL_READ_VARIANCE_DN = 0.57, 3.6
 
 
 @dataclass(frozen=True)
 class Exposure:
-    """Light and noise: capture values of the brightest white, and noise in 10-bit steps.
+    """Brightness and noise: capture values of the brightest white, and noise in 10-bit counts.
 
-    ``screen_black`` is the light of the black screen as a share of the white one. Variance of a
-    value of m steps above black: ``gain_dn`` m + ``read_variance_dn``.
+    ``screen_black`` is the brightness of the black screen as a share of the white one. A value of
+    m counts above black has the variance ``gain_dn`` m + ``read_variance_dn``.
     """
 
     screen_white: float = 0.63
@@ -41,16 +41,16 @@ class Exposure:
 
     @classmethod
     def noise_free(cls) -> Exposure:
-        """Only the 10-bit quantisation is left."""
+        """Without noise except 10-bit quantisation."""
         return cls(gain_dn=0.0, read_variance_dn=0.0)
 
 
-def blurred_views(
+def blurred_frame(
     sharp: np.ndarray, calibration: Calibration, scale: float = 1.0, blend_px: int = 32
 ) -> np.ndarray:
-    """A picture (H, W) of the whole frame through the lens: float32 (2, H, W).
+    """Blur an image (H, W) of the whole frame by the lens: float32 (2, H, W).
 
-    Outside of the calibrated field the nearest tile is used. Without vignetting.
+    Outside the calibrated field the nearest tile is used. Without vignetting.
     """
     import torch
 
@@ -80,9 +80,9 @@ def _tiles_for(start: int, length: int, count: int, frame: int) -> tuple[list[in
 
 
 def native_rows(views: np.ndarray, ratio: int = int(APP_PIXEL_ASPECT)) -> np.ndarray:
-    """The sensor rows whose interpolation to square pixels comes closest to ``views``.
+    """Sensor rows whose interpolation to square pixels is closest to ``views``.
 
-    (2, H, W) to (2, H / ratio, W). Calibrated kernels describe pictures after that interpolation,
+    (2, H, W) to (2, H / ratio, W). Calibrated kernels describe images after that interpolation,
     so a plain mean of rows would blur twice.
     """
     return np.asarray(_row_sampling(views.shape[-2], ratio) @ views)
@@ -90,7 +90,7 @@ def native_rows(views: np.ndarray, ratio: int = int(APP_PIXEL_ASPECT)) -> np.nda
 
 @lru_cache(maxsize=4)
 def _row_sampling(height: int, ratio: int) -> np.ndarray:
-    """Pseudo-inverse (height / ratio, height) of the interpolation of rows, float32."""
+    """Pseudo-inverse (height / ratio, height) of the row interpolation, float32."""
     identity = np.eye(height // ratio, dtype=np.float32)
     spread = cv2.resize(identity, (height // ratio, height), interpolation=cv2.INTER_LINEAR)
     return np.asarray(np.linalg.pinv(spread.astype(np.float64)), np.float32)
@@ -99,7 +99,7 @@ def _row_sampling(height: int, ratio: int) -> np.ndarray:
 def expose(
     views: np.ndarray, exposure: Exposure, generator: np.random.Generator, name: str
 ) -> DualPixelCapture:
-    """Sample light (2, H, W) on square pixels as the app does: noise, 10 bits, half the rows."""
+    """Simulate a capture of the app from views (2, H, W): noise, 10 bits, half the rows."""
     signal = np.maximum(native_rows(views), 0.0) * SENSOR_WHITE
     variance = exposure.gain_dn * signal + exposure.read_variance_dn
     noisy = signal + np.sqrt(variance) * generator.standard_normal(signal.shape, np.float32)
@@ -110,7 +110,7 @@ def expose(
 
 @dataclass(frozen=True, eq=False)
 class Shoot:
-    """Captures of one calibration: the discs (a burst), both screens, the white sheets."""
+    """Captures for one calibration: discs (a burst), white and black screen, white sheets."""
 
     discs: tuple[DualPixelCapture, ...]
     white: DualPixelCapture
@@ -130,21 +130,20 @@ def simulate_shoot(
     blend_px: int = 0,
     hidden: np.ndarray | None = None,
 ) -> Shoot:
-    """Photograph ``target`` with the lens of ``calibration``, defocused by ``scale``.
+    """Simulate captures of ``target`` with the lens of ``calibration``, defocused by ``scale``.
 
     ``blend_px=0`` selects kernels by tile, as the published renderer does. ``hidden`` (rows,
-    cols) bool: discs that something covers. The vignetting is that of the calibration, largest
-    value 1.
+    cols) bool: occluded discs. The vignetting is that of the calibration, with maximum 1.
     """
     if calibration.frame_shape[0] % 2:
         raise CalibrationError(
-            f"Captures of {calibration.frame_shape[0]} rows cannot be simulated, because the app "
-            "saves every second row; give an even number of rows."
+            f"The number of rows must be even, not {calibration.frame_shape[0]}, because the app "
+            "saves every second row."
         )
     generator = np.random.default_rng(seed)
     discs, screen = pattern_in_frame(target, pose, calibration.frame_shape, hidden)
     light = _vignetting(calibration)
-    through = [blurred_views(p, calibration, scale, blend_px) * light for p in (discs, screen)]
+    through = [blurred_frame(p, calibration, scale, blend_px) * light for p in (discs, screen)]
     black = exposure.screen_black * through[1]
     lit = (1 - exposure.screen_black) * through[0] + black
 
@@ -160,7 +159,7 @@ def simulate_shoot(
 
 
 def _vignetting(calibration: Calibration) -> np.ndarray:
-    """Light (2, H, W), largest value 1; smooth, because a measured map has noise of its own."""
+    """Vignetting (2, H, W) with maximum 1, smoothed because measured maps are noisy."""
     if calibration.vignetting is None:
         return np.ones((2, *calibration.frame_shape), np.float32)
     smooth = [cv2.GaussianBlur(m, (0, 0), VIGNETTING_SIGMA_PX) for m in calibration.vignetting]
@@ -168,7 +167,7 @@ def _vignetting(calibration: Calibration) -> np.ndarray:
 
 
 def write_shoot(shoot: Shoot, target: Target, folder: Path) -> list[Path]:
-    """Write folders `discs`, `white`, `black` and `sheets` of PGM pairs, and `target.json`."""
+    """Write PGM pairs into `discs`, `white`, `black` and `sheets`, and `target.json`."""
     groups = {
         "discs": shoot.discs,
         "white": (shoot.white,),

@@ -1,8 +1,8 @@
-"""A parametric dual-pixel lens: blur kernels and vignetting from one model of its pupil.
+"""A parametric dual-pixel lens: blur kernels and vignetting from a model of its pupil.
 
-The pupil is a soft disc. Each view sees it through a soft weight across x (the micro-lens splits
-the light), the barrel cuts it towards the corners, and the focal surface is curved. Numbers are
-chosen to resemble a phone camera; no measured kernel is copied.
+The pupil is a soft disc. Each view weights it smoothly along x (the micro-lens splits the light),
+the barrel clips it towards the corners, and the focal surface is curved. The constants are chosen
+to resemble a phone camera; no measured kernel is copied.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIELD_CURVATURE = 0.12
 SPLIT_SHIFT = 0.35
 SPLIT_SOFTNESS = (0.95, 0.7)
 SPLIT_FLOOR = (0.04, 0.1)
-CENTRE_OFFSET_PX = (-0.6, -1.2)  # rows, columns: real kernels are not centred either
+CENTRE_OFFSET_PX = (-0.6, -1.2)  # rows, columns: real kernels are off centre, too
 SUPERSAMPLING = 3
 
 
@@ -34,13 +34,13 @@ def synthetic_kernels(
 ) -> np.ndarray:
     """Blur kernels of a rows x cols grid at defocus scale 1: float32 (rows * cols, 2, size, size).
 
-    They are spatially varying, not mirror images of each other, sum to 1, and the centroids of
-    left and right differ by ``disparity_px`` along x in the mean over the tiles.
+    They vary spatially, are not mirror images of each other and sum to 1. The centroids of left and
+    right differ by ``disparity_px`` along x on average over the tiles.
     """
     if size < 3 or size % 2 == 0 or rows < 1 or cols < 1:
         raise CaptureError(
-            f"Synthetic kernels need an odd size of at least 3 px and at least one tile, but "
-            f"{size} px and {rows} x {cols} tiles were asked for."
+            f"Synthetic kernels need an odd size of at least 3 px and at least one tile, not "
+            f"{size} px and {rows} x {cols} tiles."
         )
     fields = _tile_centres(rows, cols)
     # The disparity is proportional to the radius: measure it once, then scale.
@@ -52,19 +52,19 @@ def synthetic_kernels(
     )
     if reach_px > size / 2:
         raise CaptureError(
-            f"Synthetic kernels of {size} px cannot hold a disparity of {disparity_px:g} px; use "
-            f"a size of at least {2 * int(np.ceil(reach_px)) + 1} px."
+            f"Synthetic kernels of {size} px are too small for a disparity of {disparity_px:g} px; "
+            f"use a size of at least {2 * int(np.ceil(reach_px)) + 1} px."
         )
     return np.stack([_kernel_pair(field, radius_px, size) for field in fields])
 
 
 def default_tiles(height: int, width: int) -> tuple[int, int]:
-    """Rows and columns of a kernel grid for a picture: tiles of about 168 px, at most 6 x 8."""
+    """Rows and columns of a kernel grid: tiles of about 168 px, at most 6 x 8."""
     return min(max(round(height / TILE_PX), 1), 6), min(max(round(width / TILE_PX), 1), 8)
 
 
 def synthetic_vignetting(height: int, width: int) -> np.ndarray:
-    """Relative illumination of both views, largest value 1: float32 (2, height, width)."""
+    """Relative illumination of both views, with maximum 1: float32 (2, height, width)."""
     rows, cols = 13, 17
     y, x = np.mgrid[-1 : 1 : rows * 1j, -1 : 1 : cols * 1j]
     grid = np.linspace(-1.2, 1.2, 97)
@@ -103,7 +103,7 @@ def _kernel_pair(field: np.ndarray, radius_px: float, size: int) -> np.ndarray:
 
 
 def _pupil(field: np.ndarray, v: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Light that each view receives through the pupil positions (v, u): (2, n, m)."""
+    """Light that each view receives through pupil positions (v, u): (2, n, m)."""
     y, x = field
     aperture = _soft_step(1 - np.hypot(v, u), EDGE_SOFTNESS)
     off_axis = np.hypot(v + BARREL_SHIFT * y, u + BARREL_SHIFT * x)

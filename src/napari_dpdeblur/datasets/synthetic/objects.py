@@ -1,7 +1,7 @@
-"""The still life of the synthetic scene: a wall, a tiled floor, things on it and in the air.
+"""Objects of the synthetic scene: a wall, a tiled floor, standing and hanging objects.
 
-Nearness runs from 0 (the farthest layer) to 1 (the nearest). On the floor it is linear in the
-picture's y, as for any plane, so a thing stands where the floor has its nearness.
+Nearness runs from 0 (farthest layer) to 1 (nearest). On the floor it is linear in y, as for any
+plane, so an object stands where the floor has its nearness.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CORD_WIDTH = 0.007
 
 @dataclass(frozen=True)
 class SceneObject:
-    """Something to put into the layers: colour (3, H, W), coverage (H, W), nearness."""
+    """An object to add to the layers: colour (3, H, W), coverage (H, W), nearness."""
 
     color: np.ndarray
     mask: np.ndarray
@@ -44,7 +44,7 @@ class SceneObject:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a thing is: centre, half size, turn, nearness; ``stands`` on the floor or hangs."""
+    """Position of an object: centre, half size, rotation, nearness; standing or hanging."""
 
     y: float
     x: float
@@ -55,7 +55,7 @@ class Placement:
 
 
 def scene_objects(grid: Grid, generator: np.random.Generator) -> Iterator[SceneObject]:
-    """Everything in the scene, from back to front."""
+    """All objects of the scene, from back to front."""
     places = _placements(grid, generator)
     yield _wall(grid, generator)
     yield _floor(grid, places, generator)
@@ -69,7 +69,7 @@ def scene_objects(grid: Grid, generator: np.random.Generator) -> Iterator[SceneO
 
 
 def _hung(grid: Grid, place: Placement, item: SceneObject) -> SceneObject:
-    """The thing with the cord that it hangs from: a thin structure is hard to recover."""
+    """Add the cord that an object hangs from, a thin structure that is hard to recover."""
     line = np.abs(grid.x - place.x) - max(CORD_WIDTH / 2, 0.75 * grid.px)
     cord = np.minimum(grid.mask(line), grid.mask(grid.y - place.y)) * (1 - item.mask)
     total = np.minimum(item.mask + cord, 1.0)
@@ -78,7 +78,7 @@ def _hung(grid: Grid, place: Placement, item: SceneObject) -> SceneObject:
 
 
 def _placements(grid: Grid, generator: np.random.Generator) -> list[Placement]:
-    """Seven things in a row of shuffled columns, sorted from back to front."""
+    """Seven objects in shuffled columns, sorted from back to front."""
     half_width, bottom = float(grid.x.max()), float(grid.y.max())
     nearness = np.array([0.3, 0.4, 0.5, 0.6, 0.72, 0.85, 1.0])
     columns = (np.arange(7) + generator.uniform(0.25, 0.75, 7)) / 7 * 2 - 1
@@ -122,7 +122,7 @@ def _with_poster(grid: Grid, color: np.ndarray, generator: np.random.Generator) 
 
 
 def _floor(grid: Grid, places: list[Placement], generator: np.random.Generator) -> SceneObject:
-    """Tiles in perspective with the shadows of what stands on them."""
+    """Tiles in perspective with the shadows of the standing objects."""
     below = np.maximum(grid.y - HORIZON_Y, 0.0)
     distance = 1.0 / (0.32 + below)
     across = grid.x * distance
@@ -141,7 +141,7 @@ def _floor(grid: Grid, places: list[Placement], generator: np.random.Generator) 
 
 
 def _checks(position: np.ndarray, pixel: np.ndarray) -> np.ndarray:
-    """Alternation between -1 and 1 with edges as soft as a pixel."""
+    """Square wave between -1 and 1 with edges one pixel wide."""
     wave = np.sin(np.pi * position * 2) / (2 * np.pi * pixel)
     return np.asarray(np.clip(wave, -1.0, 1.0))
 

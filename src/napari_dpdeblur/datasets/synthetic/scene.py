@@ -1,6 +1,6 @@
-"""Synthetic captures: a layered scene that is known exactly, seen through a dual-pixel lens.
+"""Synthetic captures: a layered scene with known ground truth, seen through a dual-pixel lens.
 
-Sample data, ground truth of the tests, and the demo. Deterministic by seed, any size.
+Used for samples, tests and the demo. Deterministic for a seed, any size.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ MIN_SIDE_PX = 16
 
 @dataclass(frozen=True, eq=False)
 class SyntheticScene:
-    """What a perfect lens would see, and how far each pixel is out of focus.
+    """A layered scene: sharp colours and the defocus of each layer.
 
     ``color`` (L, C, H, W) and ``alpha`` (L, 1, H, W) are layers from back to front,
     ``defocus_scales`` (L,) their blur. Values are linear, in capture units.
@@ -62,7 +62,7 @@ class SyntheticScene:
 
     @property
     def layers(self) -> MultiplaneImage:
-        """The scene as a multiplane image of torch; shares memory."""
+        """The scene as a multiplane image of torch tensors that share memory."""
         import torch
 
         from napari_dpdeblur.optics import MultiplaneImage
@@ -72,7 +72,7 @@ class SyntheticScene:
 
     @property
     def all_in_focus(self) -> np.ndarray:
-        """The sharp picture (C, H, W), float32."""
+        """The sharp image (C, H, W), float32."""
         return np.asarray((self._transmittance * self.color).sum(0))
 
     @property
@@ -83,7 +83,7 @@ class SyntheticScene:
 
     @property
     def _transmittance(self) -> np.ndarray:
-        """Share of each layer in each pixel (Eq. 1): (L, 1, H, W)."""
+        """Weight of each layer in each pixel (Eq. 1): (L, 1, H, W)."""
         return np.asarray(transmittance(self.alpha))
 
 
@@ -110,8 +110,7 @@ def synthetic_scene(
     if min(height, width) < MIN_SIDE_PX or channels not in (1, 3) or layers < 2:
         raise CaptureError(
             f"A synthetic scene needs at least {MIN_SIDE_PX} x {MIN_SIDE_PX} px, 1 or 3 channels "
-            f"and 2 layers, but {height} x {width} px, {channels} channels and {layers} layers "
-            "were asked for."
+            f"and 2 layers, not {height} x {width} px, {channels} channels and {layers} layers."
         )
     color = np.zeros((layers, channels, height, width), np.float32)
     alpha = np.zeros((layers, 1, height, width), np.float32)
@@ -128,11 +127,11 @@ def synthetic_scene(
 def _insert(
     color: np.ndarray, alpha: np.ndarray, paint: np.ndarray, mask: np.ndarray, depth: np.ndarray
 ) -> None:
-    """Put an object over what is already in the layers between which it lies.
+    """Composite an object over the layers at its depth.
 
-    A constant ``depth`` is snapped to one layer, so that the object has one sharp edge; a slanted
-    one is shared between neighbours so that the defocus map is smooth, and continues behind
-    itself, so that nothing shines through where blurred layers meet.
+    A constant ``depth`` is snapped to one layer, so the object has one sharp edge. A slanted one is
+    shared between neighbouring layers, so the defocus map is smooth, and extended behind itself, so
+    that nothing shines through where blurred layers meet.
     """
     if depth.ndim == 0:
         layer = int(depth.round())
@@ -166,7 +165,7 @@ def render_capture(
     pixel_aspect: int = 1,
     name: str = "synthetic",
 ) -> DualPixelCapture:
-    """Render both views (Eq. 2), apply vignetting and noise, and store them like the capture app.
+    """Render both views (Eq. 2) with vignetting and noise, stored as by the capture app.
 
     ``kernels`` at scale 1 (default: :func:`synthetic_kernels` on a grid that fits the size),
     ``vignetting`` (2, H, W) multiplies the views, ``noise=None`` leaves only the 10-bit
@@ -184,11 +183,11 @@ def exposed_capture(
     pixel_aspect: int = 1,
     name: str = "synthetic",
 ) -> DualPixelCapture:
-    """What the sensor makes of blurred views (2, C, H, W); see :func:`render_capture`."""
+    """Simulate the sensor for blurred views (2, C, H, W); see :func:`render_capture`."""
     if vignetting is not None:
         if vignetting.shape != (2, *views.shape[-2:]):
             raise CaptureError(
-                f"The vignetting has the shape {vignetting.shape}, but the scene needs "
+                f"The vignetting has shape {vignetting.shape}; the scene needs "
                 f"{(2, *views.shape[-2:])}."
             )
         views = views * vignetting[:, None]
@@ -224,7 +223,7 @@ def _binned_rows(views: np.ndarray, factor: int) -> np.ndarray:
     views_count, channels, height, width = views.shape
     if factor < 1 or height % factor:
         raise CaptureError(
-            f"A pixel aspect of {factor} does not divide the {height} rows of the scene."
+            f"The {height} rows of the scene are not divisible by the pixel aspect of {factor}."
         )
     split = views.reshape(views_count, channels, height // factor, factor, width)
     return np.asarray(split.mean(axis=3))
@@ -243,14 +242,14 @@ def _sensor_values(
 
 
 def write_synthetic(folder: Path, scene: SyntheticScene, capture: DualPixelCapture) -> list[Path]:
-    """Write a capture as the app's PGM pair and the truth as float32 TIFF; returns the files.
+    """Write a capture as a PGM pair and the ground truth as float32 TIFF; returns the files.
 
     ``<name>_left.pgm``, ``<name>_right.pgm``, ``<name>_all_in_focus.tif``, ``<name>_defocus.tif``.
     """
     if capture.raw.dtype != np.uint16 or capture.shape[1] != 1:
         raise CaptureError(
             f"{capture.name} has {capture.shape[1]} channels of {capture.raw.dtype}, but a PGM "
-            "pair holds one channel of uint16; render the scene with channels=1."
+            "pair stores one channel of uint16; render the scene with channels=1."
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A camera in front of the screen, for simulated captures: pose, lens distortion, sharp picture."""
+"""Pose and lens distortion of a simulated camera in front of the screen, and its sharp image."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ EDGE_REACH = np.ones((3, 3), np.uint8)
 
 @dataclass(frozen=True)
 class Pose:
-    """How the camera looks at the screen.
+    """Pose of the camera relative to the screen.
 
-    ``scale`` camera pixels per screen pixel in the middle, ``rotation_deg`` in the picture plane,
-    ``tilt_deg`` around the vertical and the horizontal axis of the screen, ``offset_px`` of the
-    middle of the screen from the middle of the frame (x, y), ``distortion`` the relative shift of
-    the corners of the frame by the lens (negative: barrel).
+    ``scale``: camera pixels per screen pixel in the centre; ``rotation_deg``: in the image plane;
+    ``tilt_deg``: around the vertical and the horizontal axis of the screen; ``offset_px``: of the
+    centre of the screen from the centre of the frame (x, y); ``distortion``: relative shift of
+    the corners of the frame (negative: barrel).
     """
 
     scale: float = 1.05
@@ -55,7 +55,7 @@ class Pose:
         """Screen pixels that camera pixels (..., 2) look at, through the lens distortion.
 
         Division model, p_u = c + (p - c) / (1 + distortion r^2): not the polynomial of the
-        detection, so that a test of one does not share the mistakes of the other.
+        detection, so that the two do not share errors.
         """
         height, width = frame_shape
         centre = np.array([(width - 1) / 2, (height - 1) / 2])
@@ -68,14 +68,14 @@ class Pose:
 def pattern_in_frame(
     target: Target, pose: Pose, frame_shape: tuple[int, int], hidden: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What a perfect lens sees: coverage by discs and by the screen, float32 (H, W) each.
+    """Coverage of each pixel by discs and by the screen for a perfect lens: float32 (H, W) each.
 
     ``hidden`` (rows, cols) bool: discs that are not shown. A pixel is the mean of 4 x 4 points.
     """
     coverage = np.zeros((2, *frame_shape), np.float32)
     for top in range(0, frame_shape[0], STRIP_ROWS):
         rows = slice(top, min(top + STRIP_ROWS, frame_shape[0]))
-        # One row more above and below: an edge may lie between two strips.
+        # One extra row above and below, for edges between two strips.
         pixels = pixel_grid(rows.stop - top + 2, frame_shape[1], top - 1)
         lit = _lit(target, pose.to_screen(pixels, target.screen_px, frame_shape), hidden)
         mixed = _crossed(lit)[1:-1]
@@ -88,13 +88,13 @@ def pattern_in_frame(
 
 
 def _crossed(lit: np.ndarray) -> np.ndarray:
-    """Pixels (H, W) that differ from a neighbour in one of the pictures (2, H, W)."""
+    """Pixels (H, W) that differ from a neighbour in one of the images (2, H, W)."""
     changes = [cv2.dilate(m, EDGE_REACH) != cv2.erode(m, EDGE_REACH) for m in lit]
     return np.asarray(np.any(changes, axis=0))
 
 
 def _subpixels() -> np.ndarray:
-    """Offsets (n * n, 2) of the points inside of a pixel."""
+    """Offsets (n * n, 2) of the sample points inside a pixel."""
     step = (np.arange(SUPERSAMPLING) + 0.5) / SUPERSAMPLING - 0.5
     return np.stack(np.meshgrid(step, step), axis=-1).reshape(-1, 2)
 

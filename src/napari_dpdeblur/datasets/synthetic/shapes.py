@@ -1,4 +1,4 @@
-"""Shapes and textures of synthetic scenes, all functions of a grid of coordinates."""
+"""Shapes and textures of synthetic scenes as functions of a coordinate grid."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Grid:
 
     @classmethod
     def of(cls, height: int, width: int) -> Grid:
-        """Coordinates of a picture."""
+        """The grid of an image of this size."""
         px = 1.0 / min(height, width)
         y = (np.arange(height) + 0.5 - height / 2) * px
         x = (np.arange(width) + 0.5 - width / 2) * px

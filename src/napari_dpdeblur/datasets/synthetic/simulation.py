@@ -1,10 +1,8 @@
-"""The synthetic camera: its calibration, and captures that belong to it."""
+"""Simulate captures of the synthetic camera, with their calibration."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from tqdm import tqdm
 
 from napari_dpdeblur.calibration.record import Calibration, Field
 from napari_dpdeblur.capture import DualPixelCapture
@@ -16,6 +14,7 @@ from napari_dpdeblur.datasets.synthetic.scene import (
     render_capture,
     synthetic_scene,
 )
+from napari_dpdeblur.progress_bar import count_bar
 
 ROWS, COLS = 6, 8
 NAME = "synthetic"
@@ -23,7 +22,7 @@ NAME = "synthetic"
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """A scene, what the camera made of it, and the camera's calibration."""
+    """A synthetic scene, its capture and the calibration of the camera."""
 
     scene: SyntheticScene
     capture: DualPixelCapture
@@ -50,15 +49,15 @@ def synthetic_calibration(
 
 
 def simulate(height: int, width: int, seed: int = 0, noise_free: bool = False) -> Simulation:
-    """Draw a scene of ``height`` (even) x ``width`` px and photograph it with the synthetic lens.
+    """Render a scene of ``height`` (even) x ``width`` px and capture it with the synthetic lens.
 
-    The capture is like one of the phone app. The truth is ``scene.all_in_focus`` and
+    The capture looks like one of the phone app. The ground truth is ``scene.all_in_focus`` and
     ``scene.defocus_map``. ``noise_free`` leaves only the 10-bit quantisation.
     """
-    with tqdm(total=2, desc="Simulating", unit="step", delay=1) as bar:
+    with count_bar("Simulating", "step") as show:
         scene = synthetic_scene(height, width, seed)
         calibration = synthetic_calibration(height, width)
-        bar.update()
+        show(1, 2)
         capture = render_capture(
             scene,
             calibration.kernel_grid(),
@@ -68,5 +67,5 @@ def simulate(height: int, width: int, seed: int = 0, noise_free: bool = False) -
             pixel_aspect=int(APP_PIXEL_ASPECT),
             name=NAME,
         )
-        bar.update()
+        show(2, 2)
     return Simulation(scene, capture, calibration)

@@ -1,4 +1,4 @@
-"""On which side of the right view the left view of something blurred lies."""
+"""Sign of the disparity of a calibration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def moves_right_behind_focus(calibration: Calibration) -> bool:
-    """Whether the left view of what lies behind the focus plane is moved to the right."""
+    """Whether the left view is shifted to the right for objects behind the focus plane."""
     columns = np.arange(calibration.kernels.shape[-1])
     left, right = calibration.kernels.sum(axis=(0, 2)) @ columns
     return bool(left > right)

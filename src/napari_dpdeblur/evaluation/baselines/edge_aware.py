@@ -1,4 +1,4 @@
-"""Edge-aware filling of sparse maps, in place of the bilateral solver of the publications."""
+"""Edge-aware filling of sparse maps, instead of the bilateral solver of the publications."""
 
 from __future__ import annotations
 

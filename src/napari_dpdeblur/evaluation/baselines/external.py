@@ -1,4 +1,4 @@
-"""Results of other programs: folders of predicted images and defocus maps."""
+"""Results of other programs, read from folders of images and defocus maps."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ SUFFIXES = (".png", ".tif", ".tiff")
 
 @dataclass(frozen=True)
 class ExternalResults:
-    """A method whose results are files: `SCENE.png`, `SCENE_anything.tif` and the like.
+    """A method whose results are files such as `SCENE.png` or `SCENE_anything.tif`.
 
-    ``images`` hold all-in-focus images like the ground truth, ``maps`` grey pictures whose values
-    grow, or fall, with the blur.
+    ``images`` contains all-in-focus images like the ground truth, ``maps`` greyscale images whose
+    values increase, or decrease, with blur.
     """
 
     images: Path | None = None
     maps: Path | None = None
 
     def __call__(self, capture: DualPixelCapture, calibration: Calibration) -> Prediction:
-        """Read what the folders hold for a capture."""
+        """Read the results for a capture."""
         image, defocus_map = self._files(capture.name)
         return Prediction(
             None if image is None else _image(image, capture.shape[1]),
@@ -41,7 +41,7 @@ class ExternalResults:
         )
 
     def signature(self, scene: str) -> str:
-        """Hash of the files of a scene: another one means another result."""
+        """Hash of the files of a scene."""
         digest = hashlib.sha256()
         for path in self._files(scene):
             digest.update(b"none" if path is None else path.read_bytes())
@@ -56,7 +56,7 @@ class ExternalResults:
 
 
 def _image(path: Path, channels: int) -> FloatArray:
-    """An image (C, H, W); the colours of a network's output for a grey capture are averaged."""
+    """An image (C, H, W); colours are averaged for a greyscale capture."""
     image = load_picture(path, "predicted image")
     if channels == 1 and len(image) == 3:
         return np.asarray(image.mean(axis=0, keepdims=True), np.float32)
@@ -64,15 +64,15 @@ def _image(path: Path, channels: int) -> FloatArray:
 
 
 def _file_of(folder: Path, scene: str) -> Path:
-    """The one picture in a folder that is named after a scene."""
+    """The one image file of a scene in a folder."""
     if not folder.is_dir():
-        raise EvaluationError(f"The folder of results {folder} does not exist; check the path.")
+        raise EvaluationError(f"The results folder {folder} does not exist; check the path.")
     pictures = [path for path in sorted(folder.iterdir()) if path.suffix.lower() in SUFFIXES]
     found = [p for p in pictures if p.stem == scene or p.stem.startswith(f"{scene}_")]
     if len(found) != 1:
-        number = "no picture" if not found else f"{len(found)} pictures"
+        number = "no image" if not found else f"{len(found)} images"
         raise EvaluationError(
-            f"The folder {folder} holds {number} of scene {scene}; "
-            f"name one {scene}.png or {scene}_anything.tif."
+            f"The folder {folder} contains {number} of scene {scene}; expected one file named "
+            f"{scene}.png or {scene}_anything.tif."
         )
     return found[0]

@@ -1,4 +1,4 @@
-"""The floor: what one gets without doing anything."""
+"""The mean of both views: what every method has to beat."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 
 def mean_view(capture: DualPixelCapture, calibration: Calibration) -> Prediction:
-    """The mean of both views as the image, the same defocus everywhere as the map."""
+    """The mean of both views as the image, and a constant defocus map."""
     image = calibration.prepare(capture).mean(axis=0)
     return Prediction(image, np.ones(image.shape[-2:], np.float32))

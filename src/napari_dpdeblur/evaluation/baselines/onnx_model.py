@@ -1,4 +1,4 @@
-"""A network as a method: an ONNX model that maps the two views to an image, a map or both."""
+"""An ONNX model that maps the two views to an image, a defocus map or both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
 
-MULTIPLE_PX = 16  # networks that halve the picture need a size that can be halved
+MULTIPLE_PX = 16  # networks that downsample need a size divisible by powers of two
 MAP_WORDS = ("defocus", "disparity", "depth", "map", "blur")
 
 
@@ -27,8 +27,8 @@ class OnnxModel:
     """A model file with one input (1, 2 C, H, W), left before right, or two of (1, C, H, W).
 
     Values are float32, linear, in the unit of the capture, the right view corrected for
-    vignetting. An output (1, 1, H, W) or (1, H, W) whose name speaks of a map (``MAP_WORDS``) is
-    the defocus map; any other one is the all-in-focus image, (1, C, H, W).
+    vignetting. An output (1, 1, H, W) or (1, H, W) whose name contains one of ``MAP_WORDS`` is the
+    defocus map; any other output is the all-in-focus image (1, C, H, W).
     """
 
     path: Path
@@ -47,7 +47,7 @@ class OnnxModel:
         )
 
     def signature(self, scene: str) -> str:
-        """Hash of the model, the same for every scene."""
+        """Hash of the model file, the same for every scene."""
         return hashlib.sha256(self._content()).hexdigest()
 
     def _run(self, views: FloatArray) -> dict[str, FloatArray]:
@@ -61,15 +61,15 @@ class OnnxModel:
         else:
             raise EvaluationError(
                 f"The model {self.path} has {len(names)} inputs; export it with one input for "
-                "both views or with one for each."
+                "both views or one for each."
             )
         try:
             outputs = session.run(None, feeds)
-        except Exception as error:  # onnxruntime has no common class for its errors
+        except Exception as error:  # onnxruntime has no common exception class
             reason = str(error).strip().splitlines()[0]
             raise EvaluationError(
                 f"The model {self.path} cannot be run on views of {height} x {width} px "
-                f"({reason}); export it with free height and width."
+                f"({reason}); export it with dynamic height and width."
             ) from error
         return dict(zip((entry.name for entry in session.get_outputs()), outputs, strict=True))
 
@@ -79,7 +79,8 @@ class OnnxModel:
             import onnxruntime
         except ImportError:
             raise EvaluationError(
-                "A model needs onnxruntime, which is not installed; install the extra `onnx`."
+                "ONNX models require onnxruntime; install it with "
+                "pip install 'napari-dpdeblur[onnx]'."
             ) from None
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
@@ -89,9 +90,9 @@ class OnnxModel:
             )
         except EvaluationError:
             raise
-        except Exception as error:  # onnxruntime has no common class for its errors
+        except Exception as error:  # onnxruntime has no common exception class
             raise EvaluationError(
-                f"The model {self.path} cannot be loaded; give a file in the ONNX format."
+                f"The model {self.path} cannot be loaded; use a file in the ONNX format."
             ) from error
 
     def _content(self) -> bytes:
@@ -108,7 +109,7 @@ def _is_map(name: str) -> bool:
 
 
 def _squeezed(array: FloatArray, dimensions: int) -> FloatArray:
-    """Without leading axes of length 1, down to so many dimensions."""
+    """Remove leading axes of length 1, down to ``dimensions``."""
     while array.ndim > dimensions and array.shape[0] == 1:
         array = array[0]
     return np.asarray(array, np.float32)

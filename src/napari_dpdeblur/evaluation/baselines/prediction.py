@@ -1,4 +1,4 @@
-"""What a method says about a scene, and the signature that all methods share."""
+"""The output of a method, and the common signature of all methods."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Prediction:
     """An all-in-focus image, a defocus map or both, on the calibrated field.
 
-    ``all_in_focus`` (C, H, W) is linear, in the unit of the capture; ``defocus_map`` (H, W) grows
-    with the blur, in any unit. None: the method does not make one.
+    ``all_in_focus`` (C, H, W) is linear, in the unit of the capture; ``defocus_map`` (H, W)
+    increases with blur, in any unit. None: the method does not compute it.
     """
 
     all_in_focus: FloatArray | None = None

@@ -1,4 +1,4 @@
-"""Symmetry of a parametric dual-pixel kernel (Punnappurath et al. 2020)."""
+"""Defocus from the symmetry of a parametric dual-pixel kernel (Punnappurath et al. 2020)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 REDUCTION = 2
 PATCH_PX = 111
-BORDER_PX = 25  # of a patch, where the blur reaches outside
+BORDER_PX = 25  # of a patch, where blur crosses its boundary
 STRIDE_PX = 33
 KERNEL_PX = 41
 RADII_PX = np.arange(-19.5, 20.0, 0.5)
@@ -33,9 +33,9 @@ GUIDED_EPSILON = 1e-6
 
 
 def punnappurath(capture: DualPixelCapture, calibration: Calibration) -> Prediction:
-    """The signed radius of a kernel and its mirror image that explain both views of a patch.
+    """Find the signed kernel radius that best explains both views of each patch.
 
-    Radii are positive behind the focus plane, so they grow with the blur.
+    Radii are positive behind the focus plane, so they increase with blur.
     """
     views = calibration.prepare(capture).mean(axis=1)
     height, width = views.shape[1:]
@@ -54,9 +54,9 @@ def punnappurath(capture: DualPixelCapture, calibration: Calibration) -> Predict
 
 
 def translating_disc(radius_px: float) -> FloatArray:
-    """Kernel of one view: a disc whose brightness rises linearly along x, (41, 41), sum 1/2.
+    """Kernel of one view: a disc whose brightness increases along x, (41, 41), sum 1/2.
 
-    It is the disc times the sum of all its translations to one side. A negative radius mirrors it.
+    It is the disc times the sum of its translations to one side. A negative radius mirrors it.
     """
     offset = np.arange(KERNEL_PX) - KERNEL_PX // 2
     distance = np.hypot(offset[:, np.newaxis], offset)
@@ -72,7 +72,7 @@ def best_radius(
 ) -> tuple[FloatArray, FloatArray]:
     """Radius with the least mean (I_l * flip(h) - I_r * h)^2 of each patch, and that mean.
 
-    ``mirrored`` turns the sign of the radius.
+    ``mirrored`` flips the sign of the radius.
     """
     costs = np.stack([_patch_cost(left, right, r * (-1 if mirrored else 1)) for r in RADII_PX])
     best = costs.argmin(axis=0)
@@ -88,19 +88,19 @@ def _patch_cost(left: FloatArray, right: FloatArray, radius_px: float) -> FloatA
 
 
 def _convolved(image: FloatArray, kernel: FloatArray) -> FloatArray:
-    # filter2D correlates: the turned kernel makes it a convolution
+    # filter2D correlates: flipping the kernel makes it a convolution
     turned = np.ascontiguousarray(kernel[::-1, ::-1])
     return np.asarray(cv2.filter2D(image, -1, turned, borderType=cv2.BORDER_REPLICATE))
 
 
 def _centres(length_px: int) -> np.ndarray:
-    """Centres of the patches along one axis, as many as reach over the whole of it."""
+    """Centres of the patches that cover one axis."""
     count = -(-length_px // STRIDE_PX)
     return np.minimum(np.arange(count) * STRIDE_PX + STRIDE_PX // 2, length_px - 1)
 
 
 def _from_patches(patches: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-    """Each patch's value in the square of one stride around its centre: (h, w)."""
+    """Expand patch values to squares of one stride: (h, w)."""
     grown = patches.repeat(STRIDE_PX, axis=0).repeat(STRIDE_PX, axis=1)
     return grown[: shape[0], : shape[1]]
 

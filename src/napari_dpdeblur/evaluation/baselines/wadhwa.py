@@ -23,15 +23,15 @@ SEARCH_PX = 5
 # Errors and gradients are in units of a mean intensity of 0.5.
 GOOD_ERROR = 2e-3  # mean squared difference that halves the confidence
 GOOD_GRADIENT = 0.02  # horizontal gradient that halves the confidence
-AGREEING_PX = 1.0  # distance from the neighbours' median that costs most of the confidence
+AGREEING_PX = 1.0  # distance from the neighbours' median at which confidence drops to 1/e
 SMOOTHNESS = 100.0
 EDGE = 0.03
 
 
 def wadhwa(capture: DualPixelCapture, calibration: Calibration) -> Prediction:
-    """Disparity of 8 x 8 tiles by the sum of squared differences, filled up to the edges.
+    """Match 8 x 8 tiles by the sum of squared differences, then fill edge-aware.
 
-    The disparity of what lies behind the focus plane is positive, so it grows with the blur.
+    Disparity is positive behind the focus plane, so it increases with blur.
     """
     left, right = calibration.prepare(capture).mean(axis=1)
     unit = np.float32(0.5 / max(float(left.mean() + right.mean()) / 2, 1e-12))
@@ -65,7 +65,7 @@ def _shifted(image: FloatArray, shift_px: int) -> FloatArray:
 
 
 def _tile_means(image: FloatArray) -> FloatArray:
-    """Means over tiles of (H, W); the last ones are filled up by their border."""
+    """Means over tiles of (H, W); incomplete tiles are padded by replication."""
     height, width = image.shape
     padded = np.pad(image, ((0, -height % TILE_PX), (0, -width % TILE_PX)), mode="edge")
     rows, cols = padded.shape[0] // TILE_PX, padded.shape[1] // TILE_PX
@@ -74,12 +74,12 @@ def _tile_means(image: FloatArray) -> FloatArray:
 
 
 def _grown(tiles: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-    """The value of its tile for every pixel of an image of this shape."""
+    """Expand tile values to the pixels of an image of this shape."""
     return tiles.repeat(TILE_PX, axis=0).repeat(TILE_PX, axis=1)[: shape[0], : shape[1]]
 
 
 def sub_pixel_minimum(cost: FloatArray) -> FloatArray:
-    """Shift of the parabola's minimum around the smallest cost, (rows, cols), in pixels."""
+    """Sub-pixel minimum of the cost by a parabola, (rows, cols), in pixels."""
     middle = np.clip(cost.argmin(axis=0), 1, len(cost) - 2)[np.newaxis]
     before, here, after = (np.take_along_axis(cost, middle + i, axis=0)[0] for i in (-1, 0, 1))
     curvature = np.maximum(before + after - 2 * here, 1e-12)
@@ -100,7 +100,7 @@ def _confidence(left: FloatArray, cost: FloatArray, disparity: FloatArray) -> Fl
 
 
 def _uniqueness(cost: FloatArray, smallest: FloatArray) -> npt.NDArray[np.floating]:
-    """How far the second minimum, not next to the first, lies above it: 0 to 1."""
+    """Relative height of the second minimum, not adjacent to the first: 0 to 1."""
     order = np.arange(len(cost))[:, np.newaxis, np.newaxis]
     apart = np.abs(order - cost.argmin(axis=0)) > 1
     second = np.where(apart, cost, np.inf).min(axis=0)

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
 
-SCALES = (1.6, 0.1)  # the widest range that the paper gave its layers
+SCALES = (1.6, 0.1)  # the widest range of layers in the paper
 COUNT = 12
 NOISE_TO_SIGNAL = 5e-3  # sigma^2 |Phi|^2, the constant of the paper
 AGGREGATION_PX = (1, 1)  # radius of the box over which residuals are averaged
-EXTRA_REACH_PX = 32  # an inverse filter is longer than the filter
+EXTRA_REACH_PX = 32  # an inverse filter has a larger support than the kernel
 
 
 def wiener(capture: DualPixelCapture, calibration: Calibration) -> Prediction:
-    """For each pixel the scale whose deconvolution explains both views best, and its image."""
+    """Choose for each pixel the scale whose deconvolution best explains both views."""
     settings = FitSettings(preset="paper")  # all rows, kernels as calibrated
     problem = pose_problem(capture, calibration, settings, torch.device("cpu"))
     views = problem.views

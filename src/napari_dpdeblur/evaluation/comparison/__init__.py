@@ -1,1 +1,1 @@
-"""Methods against scenes: run, score, tabulate."""
+"""Compare methods on scenes: run, score, tabulate."""

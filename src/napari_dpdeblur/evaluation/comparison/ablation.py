@@ -1,4 +1,4 @@
-"""Table 2 of the paper: what each term of the objective is good for."""
+"""Ablation of the terms of the objective, as in Table 2 of the paper."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_BIAS = "no bias correction"
 VARIANTS: dict[str, dict[str, Any]] = {
     **{f"no {term}": {"weights": {term: 0}} for term in Weights.model_fields},
     NO_BIAS: {"bias_correction": False},
-    FULL: {},  # last: the report opens with it
+    FULL: {},  # last, as the report opens with it
 }
 
 BAR_PX, GAP_PX, PLOT_PX = 26, 28, 220
@@ -27,7 +27,7 @@ COLORS = {FULL: "#2a6fdb", NO_BIAS: "#e08a1e"}
 
 
 def ablation_methods(preset: str, steps: int, crop: Crop | None) -> list[NamedMethod]:
-    """The fit without each term in turn, without the bias correction, and with everything."""
+    """The fit without each term, without bias correction, and with all terms."""
     common = {"preset": preset, "steps": steps}
     return [
         fit_method(name.replace(" ", "-"), name, {**common, **changes}, crop)

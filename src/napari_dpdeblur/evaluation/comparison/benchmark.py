@@ -1,4 +1,4 @@
-"""Methods x scenes: run everything, score it, go on where something fails."""
+"""Run and score methods on scenes; failures do not stop the benchmark."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What to compare: a folder in the published layout, a calibration, methods, scenes."""
+    """Methods to compare on the scenes of a folder in the published layout."""
 
     data: Path
     calibration: Calibration
@@ -47,19 +47,19 @@ class Benchmark:
         if self.crop is not None and not self.calibration.field.holds(*self.crop):
             top, left, height, width = self.crop
             raise EvaluationError(
-                f"The crop of {height} x {width} px at ({top}, {left}) does not lie inside the "
+                f"The crop of {height} x {width} px at ({top}, {left}) does not fit inside the "
                 f"calibrated field of {self.calibration.field.height} x "
                 f"{self.calibration.field.width} px."
             )
 
     @property
     def total(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.methods) * len(self.scenes)
 
     @property
     def window(self) -> tuple[slice, slice]:
-        """The part of the calibrated field that is compared."""
+        """The compared part of the calibrated field."""
         if self.crop is None:
             return slice(None), slice(None)
         top, left, height, width = self.crop
@@ -70,7 +70,7 @@ class Benchmark:
         return Truth.read(self.data, scene, self.window)
 
     def captured(self, scene: str) -> npt.NDArray[np.float32]:
-        """Mean of both views of a scene, prepared: (C, H, W)."""
+        """Mean of the corrected views of a scene: (C, H, W)."""
         capture = _opened(self.data, scene)
         if isinstance(capture, str):
             raise CaptureError(capture)
@@ -78,7 +78,7 @@ class Benchmark:
         return np.asarray(views.mean(axis=0), np.float32)
 
     def rows(self, before: Callable[[Row], None] = lambda row: None) -> Iterator[Row]:
-        """Run or recall every row, scene by scene; ``before`` is told what comes next."""
+        """Compute or load every row, scene by scene; ``before`` is called with the next row."""
         for scene in self.scenes:
             captured = _opened(self.data, scene)
             truth = self.truth(scene)
@@ -109,7 +109,7 @@ class Benchmark:
             return replace(row, problems=(f"{type(error).__name__}: {reason}",))
 
     def _signature(self, method: NamedMethod, capture: DualPixelCapture) -> str:
-        """SHA-256 of everything that decides a row."""
+        """SHA-256 of everything that affects a row."""
         truths = [find(self.data, capture.name) for find in (sharp_path, defocus_path)]
         parts = [
             method.signature(capture.name),
@@ -122,7 +122,7 @@ class Benchmark:
 
 
 def find_scenes(data: Path) -> list[str]:
-    """Names of all captures in a folder, and of all scenes that have a ground truth there."""
+    """Names of all captures and ground truths in a folder."""
     truths = [
         path.name.removesuffix(TRUTH_SUFFIX)
         for folder in (SHARP_FOLDER, DEFOCUS_FOLDER)
@@ -131,14 +131,14 @@ def find_scenes(data: Path) -> list[str]:
     scenes = sorted({*_capture_files(data), *truths})
     if not scenes:
         raise EvaluationError(
-            f"The data folder {data} holds no capture and no ground truth; expected files such as "
+            f"The data folder {data} contains no captures or ground truth; expected files such as "
             f"001_left.png, 001_right.png and {SHARP_FOLDER}/001{TRUTH_SUFFIX}."
         )
     return scenes
 
 
 def _capture_files(data: Path) -> dict[str, tuple[Path, ...]]:
-    """Files of each capture in a folder, by the name of its scene."""
+    """Files of each capture in a folder, by scene name."""
     from napari_dpdeblur.capture import capture_name, find_captures
 
     if not data.is_dir():
@@ -147,7 +147,7 @@ def _capture_files(data: Path) -> dict[str, tuple[Path, ...]]:
 
 
 def _opened(data: Path, scene: str) -> DualPixelCapture | str:
-    """The capture of a scene, or why there is none."""
+    """The capture of a scene, or why it cannot be opened."""
     from napari_dpdeblur.capture import open_capture
 
     files = _capture_files(data).get(scene, (data / f"{scene}_left.png",))

@@ -1,4 +1,4 @@
-"""Everything that can be a row of the comparison, under one name and one signature."""
+"""Methods of the comparison: baselines, fits, external results, ONNX models."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from napari_dpdeblur.evaluation.baselines.prediction import Method
     from napari_dpdeblur.fitting import FitSettings
 
-# The published optimisation takes a day per scene, so it has to be asked for.
+# The published optimisation takes a day per scene, so it is not run by default.
 DEFAULT_METHODS = (*BASELINES, "preview", "standard")
 KNOWN_METHODS = (*BASELINES, *PRESETS)
 
 
 @dataclass(frozen=True)
 class NamedMethod:
-    """A row: ``name`` for files, ``label`` for people, ``predict`` to run it on a capture.
+    """A method: ``name`` for files, ``label`` for tables, ``predict`` to run it on a capture.
 
-    ``signature`` of a scene's name says whether a stored result is still the same method's.
+    ``signature(scene)`` changes when a stored result is no longer valid.
     """
 
     name: str
@@ -41,19 +41,19 @@ class NamedMethod:
 
 
 def known_method(name: str) -> NamedMethod:
-    """A baseline or a preset of the fit."""
+    """A baseline or a preset of the fit by name."""
     if name in BASELINES:
         identity = f"{name} {__version__}"
-        return NamedMethod(name, BASELINES[name], _deferred(name), lambda scene: identity)
+        return NamedMethod(name, BASELINES[name].label, _deferred(name), lambda scene: identity)
     if name in PRESETS:
         return fit_method(name, f"napari-dpdeblur, {name}", {"preset": name})
-    raise EvaluationError(f"There is no method {name}; choose from {', '.join(KNOWN_METHODS)}.")
+    raise EvaluationError(f"Unknown method {name}; choose from {', '.join(KNOWN_METHODS)}.")
 
 
 def fit_method(
     name: str, label: str, values: dict[str, Any], crop: Crop | None = None
 ) -> NamedMethod:
-    """The fit with settings of these values, as a method."""
+    """The fit with the given settings as a method."""
     identity = json.dumps([__version__, values, crop], sort_keys=True)
 
     def predict(capture: DualPixelCapture, calibration: Calibration) -> Prediction:
@@ -67,19 +67,19 @@ def fit_method(
 
 
 def external_method(name: str, images: Path | None, maps: Path | None) -> NamedMethod:
-    """Folders of results that another program made."""
+    """Results of another program as a method."""
     results = ExternalResults(images, maps)
     return NamedMethod(name, name, results, results.signature)
 
 
 def onnx_method(name: str, path: Path) -> NamedMethod:
-    """A network in the ONNX format."""
+    """An ONNX model as a method."""
     model = OnnxModel(path)
     return NamedMethod(name, name, model, model.signature)
 
 
 def _deferred(name: str) -> Method:
-    """A baseline whose module is loaded when it is first used."""
+    """A baseline that is imported on first use."""
 
     def predict(capture: DualPixelCapture, calibration: Calibration) -> Prediction:
         return baseline(name)(capture, calibration)

@@ -1,4 +1,4 @@
-"""Rows of the paper's tables (Xin et al. 2021, Tables 1 and 2): means over its 17 scenes."""
+"""Published results (Xin et al. 2021, Tables 1 and 2): means over 17 scenes."""
 
 from __future__ import annotations
 

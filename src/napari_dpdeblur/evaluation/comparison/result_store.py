@@ -1,7 +1,7 @@
-"""Rows of a comparison on disk, so that it can go on after an interruption.
+"""Store the rows of a comparison on disk, so that it can be resumed.
 
-`results/METHOD/SCENE/` holds `all_in_focus.tif`, `defocus_map.tif` (each where the method makes
-one) and, written last, `result.json`.
+`results/METHOD/SCENE/` contains `all_in_focus.tif` and `defocus_map.tif`, as far as the method
+computes them, and `result.json`, which is written last.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_RECORD_BYTES = 1_000_000
 
 @dataclass(frozen=True)
 class Row:
-    """What one method reached on one scene; ``problems`` say why numbers are missing."""
+    """Scores of one method on one scene; ``problems`` say why values are missing."""
 
     method: str
     label: str
@@ -40,7 +40,7 @@ class Row:
 
     @property
     def status(self) -> str:
-        """`ok`, or `failed` when anything that should be there is missing."""
+        """`ok`, or `failed` if anything is missing."""
         return "failed" if self.problems else "ok"
 
 
@@ -51,23 +51,23 @@ class ResultStore:
     folder: Path
 
     def make_folder(self) -> None:
-        """Make the folder; call it before hours of work that it could not hold."""
+        """Create the folder; call it before a long computation."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise EvaluationError(
-                f"The results cannot be written to {self.folder} ({error.strerror or error}); "
-                "choose the name of a folder that can be made there."
+                f"The results folder {self.folder} cannot be created ({error.strerror or error}); "
+                "choose another folder."
             ) from error
 
     def place(self, row: Row) -> Path:
-        """Where a row's files are."""
+        """The folder of a row."""
         return self.folder / "results" / _file_name(row.method) / _file_name(row.scene)
 
     def load(self, row: Row, signature: str) -> Row | None:
-        """The row of the same method and scene, if an earlier run has stored all of it.
+        """Load a row if an earlier run has stored it completely with the same signature.
 
-        A method that raised an error has stored nothing, so it is tried again.
+        Methods that raised an error store nothing, so they are run again.
         """
         path = self.place(row) / RECORD_FILE
         try:
@@ -86,7 +86,7 @@ class ResultStore:
         return all((self.place(row) / name).is_file() for name in record["files"])
 
     def save(self, row: Row, signature: str, prediction: Prediction) -> None:
-        """Replace what is stored of a row."""
+        """Save a row, replacing an earlier one."""
         folder = self.place(row)
         arrays = {IMAGE_FILE: prediction.all_in_focus, MAP_FILE: prediction.defocus_map}
         files = [name for name, array in arrays.items() if array is not None]
@@ -104,7 +104,7 @@ class ResultStore:
             ) from error
 
     def prediction(self, row: Row) -> Prediction:
-        """The stored image and map of a row."""
+        """Load the image and defocus map of a row."""
         folder = self.place(row)
         image, defocus_map = (_read(folder / name) for name in (IMAGE_FILE, MAP_FILE))
         return Prediction(image, None if defocus_map is None else defocus_map[0])
@@ -118,6 +118,6 @@ def _read(path: Path) -> Any:
 
 
 def _file_name(name: str) -> str:
-    """A name that every file system takes."""
+    """A name that is valid on every file system."""
     safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
     return safe.strip(".") or "_"

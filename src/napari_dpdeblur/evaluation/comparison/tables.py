@@ -1,4 +1,4 @@
-"""The comparison as CSV and as Markdown, with the published rows beside the measured ones."""
+"""Tables of a comparison as CSV and Markdown, including published results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MEAN = "mean"
 
 @dataclass(frozen=True)
 class TableRow:
-    """One line: numbers by the names of ``HEADINGS``; a mean counts the scenes behind it."""
+    """One line: values by the keys of ``HEADINGS``; ``scenes`` is the number of averaged scenes."""
 
     source: str
     method: str
@@ -44,18 +44,18 @@ class TableRow:
     scenes: int = 1
 
     def cell(self, name: str) -> str:
-        """A number as it stands in every table, empty where there is none."""
+        """A formatted value, empty if missing."""
         value = self.values.get(name)
         return "" if value is None else number(name, value)
 
 
 def number(name: str, value: float) -> str:
-    """A value with the digits of its column."""
+    """Format a value with the precision of its column."""
     return f"{value:.{DIGITS.get(name, 4)}f}" if math.isfinite(value) else str(value)
 
 
 def table_rows(rows: Sequence[Row], known: PublishedRows) -> list[TableRow]:
-    """Every scene, the mean of every method over the scenes that went well, published means."""
+    """Rows of all scenes, means over the successful scenes, and published means."""
     lines = [_scene_row(row) for row in rows]
     methods = dict.fromkeys(row.method for row in rows)
     lines += [_mean_row([row for row in rows if row.method == method]) for method in methods]
@@ -93,13 +93,13 @@ def _mean_row(rows: Sequence[Row]) -> TableRow:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """Mean of numbers of which all or none are there."""
+    """Mean of the values that are not None; None if there are none."""
     found = [value for value in values if value is not None]
     return sum(found) / len(found) if found else None
 
 
 def to_csv(rows: Sequence[TableRow]) -> str:
-    """All rows as comma-separated values."""
+    """Format all rows as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -111,7 +111,7 @@ def to_csv(rows: Sequence[TableRow]) -> str:
 
 
 def to_markdown(rows: Sequence[TableRow], title: str) -> str:
-    """Means first, then every scene, then what failed and how it was measured."""
+    """Format as Markdown: means, scenes, failures, protocol."""
     means = [row for row in rows if row.scene == MEAN]
     scenes = dict.fromkeys(row.scene for row in rows if row.scene != MEAN)
     parts = [f"# {title}", "## Mean", _means_table(means)]
@@ -127,8 +127,8 @@ def to_markdown(rows: Sequence[TableRow], title: str) -> str:
     parts += [
         "## Protocol",
         f"Image: {IMAGE_PROTOCOL}. Defocus map: {DEFOCUS_PROTOCOL}. Rows marked as published are "
-        f"those of Xin et al. (ICCV 2021), means over their {published.SCENES} scenes with one "
-        "alignment per method: not the same scenes, so compare with care.",
+        f"those of Xin et al. (ICCV 2021): means over their {published.SCENES} scenes with one "
+        "alignment per method. The scenes differ, so compare with care.",
     ]
     return "\n\n".join(parts) + "\n"
 

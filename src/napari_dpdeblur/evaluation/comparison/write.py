@@ -1,4 +1,4 @@
-"""Write a comparison: table.csv, table.md and report.html."""
+"""Write the files of a comparison: table.csv, table.md and report.html."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write_comparison(
     title: str,
     extra: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Write tables, page and ``extra`` texts into the benchmark's folder; return their names."""
+    """Write tables, report and ``extra`` files into the benchmark's folder; returns their names."""
     lines = table_rows(rows, known)
     panels = [_panel(benchmark, scene, rows) for scene in benchmark.scenes]
     texts = {
@@ -48,7 +48,7 @@ def write_comparison(
 
 
 def _panel(benchmark: Benchmark, scene: str, rows: Sequence[Row]) -> ScenePanel | None:
-    """The pictures of a scene; None when its capture cannot be shown."""
+    """The images of a scene; None if its capture cannot be opened."""
     try:
         captured = benchmark.captured(scene)
     except DpDeblurError:

@@ -1,8 +1,8 @@
-"""Alignment of a focus stack: a lens that focuses elsewhere magnifies a little differently.
+"""Align a focus stack: estimate and undo focus breathing.
 
 Focus breathing is a zoom and a shift that change smoothly from slice to slice. Neighbouring slices
-look alike, so each is laid on the one before it; a smooth curve through the chain keeps the errors
-of single steps from adding up.
+look alike, so each is aligned with the previous one; a smooth curve through the chain prevents
+errors from accumulating.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Breathing:
     shift_px: Float64Array
 
     def undone(self, slices: FloatArray) -> FloatArray:
-        """Slices (S, C, H, W) as if all had the geometry of the first one."""
+        """Slices (S, C, H, W) warped to the geometry of the first one."""
         return np.stack([self._undone(i, images) for i, images in enumerate(slices)])
 
     def _undone(self, index: int, images: FloatArray) -> FloatArray:
         if index == 0:
             return images
         matrix, offset = self._rows_cols(index, images.shape[-2:])
-        # OpenCV would round the movement to 1/32 px.
+        # OpenCV would round the shift to 1/32 px.
         warped = [affine_transform(image, matrix, offset, mode="nearest") for image in images]
         return np.asarray(np.stack(warped), np.float32)
 
@@ -50,24 +50,23 @@ class Breathing:
         return np.eye(2) * zoom, (1 - zoom) * centre + self.shift_px[index, ::-1]
 
     def corner_movement_px(self, height: int, width: int) -> float:
-        """The largest distance that a corner moves between the first and any other slice."""
+        """Largest shift of a corner between the first and any other slice."""
         reach = np.hypot(height, width) / 2
         return float((np.abs(self.zoom - 1) * reach + np.hypot(*self.shift_px.T)).max())
 
 
 def find_breathing(slices: FloatArray) -> Breathing:
-    """Zoom and shift of each slice (S, C, H, W) relative to the first."""
+    """Estimate zoom and shift of each slice (S, C, H, W) relative to the first."""
     pictures = [_normalised(images.mean(axis=0)) for images in slices]
     steps = [_step(first, second) for first, second in pairwise(pictures)]
     log_zoom = np.concatenate([[0.0], np.cumsum([np.log(zoom) for zoom, _ in steps])])
-    # The shift of a step is seen through the zoom of the steps before it; both are small, so the
-    # product is far below a hundredth of a pixel.
+    # The zoom of earlier steps also scales the shift, but that product is far below 0.01 px.
     shift = np.concatenate([np.zeros((1, 2)), np.cumsum([s for _, s in steps], axis=0)])
     return Breathing(np.exp(_smooth(log_zoom[:, np.newaxis])[:, 0]), _smooth(shift))
 
 
 def _step(first: FloatArray, second: FloatArray) -> tuple[float, Float64Array]:
-    """Zoom and central shift from a slice to the next; nothing moves where they do not match."""
+    """Zoom and central shift from one slice to the next; identity if they do not match."""
     nothing = 1.0, np.zeros(2)
     criteria = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, MAX_ITERATIONS, MIN_INCREMENT)
     mask = np.full(first.shape, 255, np.uint8)
@@ -88,7 +87,7 @@ def _step(first: FloatArray, second: FloatArray) -> tuple[float, Float64Array]:
 
 
 def _smooth(chain: Float64Array) -> Float64Array:
-    """A cubic through the columns of (S, n) that starts at 0."""
+    """Cubic fit to the columns of (S, n), starting at 0."""
     position = np.linspace(0.0, 1.0, len(chain))
     powers = position[:, np.newaxis] ** np.arange(1, min(CURVE_DEGREE, len(chain) - 1) + 1)
     coefficients = np.linalg.lstsq(powers, chain, rcond=None)[0]

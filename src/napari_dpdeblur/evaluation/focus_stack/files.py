@@ -1,4 +1,4 @@
-"""Focus stacks on disk: read the slices, write the truth in the published layout."""
+"""Read the slices of a focus stack, and write ground truth in the published layout."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ LOWEST_CONFIDENT = 1  # of 255: 0 means no confidence
 
 
 def find_slices(paths: Sequence[Path]) -> list[Path]:
-    """Pictures as they are given, or those of a folder sorted by name."""
+    """The given files, or those of a folder sorted by name."""
     if len(paths) == 1 and paths[0].is_dir():
         return sorted(p for p in paths[0].iterdir() if p.suffix.lower() in SUFFIXES)
     return list(paths)
 
 
 def read_slices(paths: Sequence[Path]) -> npt.NDArray[np.float32]:
-    """All slices, (S, C, H, W), linear."""
+    """Read all slices: (S, C, H, W), linear."""
     slices: list[npt.NDArray[np.float32]] = []
     for path in paths:
         image = load_picture(path, "slice")
         if slices and image.shape != slices[0].shape:
             raise EvaluationError(
-                f"The slice {path} has the shape {image.shape} but the first one "
-                f"{slices[0].shape}; all slices of a stack must have one size."
+                f"The slice {path} has shape {image.shape}, but the first one has "
+                f"{slices[0].shape}; all slices of a stack must have the same size."
             )
         slices.append(image)
     if not slices:
-        raise EvaluationError("No slice was given; name the pictures from near to far.")
+        raise EvaluationError("No slices were given; specify the images from near to far.")
     return np.stack(slices)
 
 
 def write_truth(truth: StackTruth, folder: Path, name: str, overwrite: bool = False) -> list[Path]:
-    """Write the sharp image (16 bits) and the defocus map (8 bits); return their paths."""
+    """Write the sharp image (16 bits) and the defocus map (8 bits); returns their paths."""
     if not name or Path(name).name != name:
-        raise EvaluationError(f"{name!r} is not the name of a scene; give one such as 001.")
+        raise EvaluationError(f"{name!r} is not a valid scene name; use a name such as 001.")
     sharp = np.round(np.clip(np.moveaxis(truth.all_in_focus, 0, -1), 0, 1) * 65535)
     shown = LOWEST_CONFIDENT + np.round(truth.defocus * (255 - LOWEST_CONFIDENT))
     contents: dict[Path, npt.NDArray[np.integer]] = {
@@ -57,8 +57,8 @@ def write_truth(truth: StackTruth, folder: Path, name: str, overwrite: bool = Fa
             write_atomically(path, cv2.imencode(".png", pixels)[1].tobytes(), overwrite)
     except FileExistsError as error:
         raise EvaluationError(
-            f"The ground truth {error.filename} already exists and is not overwritten; "
-            "choose another name or ask for overwriting."
+            f"The ground truth {error.filename} already exists; choose another name or enable "
+            "overwriting."
         ) from error
     except OSError as error:
         raise EvaluationError(

@@ -1,8 +1,8 @@
-"""Ground truth from a focus stack: an all-in-focus image and a defocus map with confidence.
+"""Fuse a focus stack into an all-in-focus image and a defocus map with confidence.
 
-The slices are focused from near to far, evenly in dioptres. What a capture focused at the first
-slice blurs by d is sharp in the slice whose focus is d away, so the position of the sharpest slice
-is the defocus, up to a factor.
+The slices are focused from near to far, evenly in dioptres. An object that is blurred by d in a
+capture focused like the first slice is sharp in the slice whose focus is d away, so the position of
+the sharpest slice is the defocus, up to a factor.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from napari_dpdeblur.errors import EvaluationError
 from napari_dpdeblur.evaluation.focus_stack.alignment import Breathing, find_breathing
 
 MIN_SLICES = 3
-DETAIL_SIGMA_PX = 1.0  # what is finer than this counts as detail
+DETAIL_SIGMA_PX = 1.0  # finer structure counts as detail
 WINDOW_SIGMA_PX = 2.0  # over which the energy of detail is averaged
 MIN_PROMINENCE = 3.0  # energy of the sharpest slice over that of the median one
 MIN_SIGNAL = 4.0  # energy of detail over that of noise
-STEP = 0.04  # neighbouring values that differ by more of the range are two surfaces
-STEP_REACH_PX = 7  # around such steps, where the blur of one surface covers the other
+STEP = 0.04  # share of the range; larger differences between neighbours separate two surfaces
+STEP_REACH_PX = 7  # around such steps, where the blur of one surface occludes the other
 FILL_SMOOTHNESS = 1.0
 FILL_EDGE = 0.03
-# Objects that grow blurred over others look like a zoom of a pixel or so at the corners.
+# Blurred occlusion boundaries look like a zoom of about a pixel at the corners.
 NEGLIGIBLE_BREATHING_PX = 2.0
-AGREEMENT = 0.03  # of the range, by which a pixel and its surroundings may differ
+AGREEMENT = 0.03  # share of the range by which a pixel may differ from its surroundings
 
 
 @dataclass(frozen=True)
 class StackTruth:
     """``all_in_focus`` (C, H, W); ``defocus`` (H, W), 0 (first slice) to 1 (last slice).
 
-    ``confidence`` (H, W) is 1 where the defocus was seen and 0 where it was filled in: in flat
-    areas and around steps. ``breathing`` is None where the slices lie on each other already.
+    ``confidence`` (H, W) is 1 where the defocus was measured and 0 where it was filled in, in flat
+    areas and around steps. ``breathing`` is None if the slices were not warped.
     """
 
     all_in_focus: FloatArray
@@ -47,7 +47,7 @@ class StackTruth:
 def stack_truth(slices: FloatArray, align: bool = True) -> StackTruth:
     """All-in-focus image and defocus map of slices (S, C, H, W), focused from near to far.
 
-    The result has the geometry of the first slice. ``align`` finds and undoes focus breathing.
+    The result has the geometry of the first slice. ``align`` undoes focus breathing.
     """
     _check(slices)
     slices = np.asarray(slices, np.float32)
@@ -71,11 +71,11 @@ def stack_truth(slices: FloatArray, align: bool = True) -> StackTruth:
 def _check(slices: FloatArray) -> None:
     if slices.ndim != 4 or len(slices) < MIN_SLICES:
         raise EvaluationError(
-            f"A focus stack needs at least {MIN_SLICES} slices of one size, but this one has the "
-            f"shape {slices.shape}; give all slices from near to far."
+            f"A focus stack needs at least {MIN_SLICES} slices of equal size, but this one has "
+            f"shape {slices.shape}; specify all slices from near to far."
         )
     if not np.isfinite(slices).all():
-        raise EvaluationError("The focus stack has pixels that are not finite numbers.")
+        raise EvaluationError("The focus stack has pixels that are not finite.")
 
 
 def detail_energy(slices: FloatArray) -> FloatArray:
@@ -91,13 +91,13 @@ def detail_energy(slices: FloatArray) -> FloatArray:
 
 
 def _sharpest(energy: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Position of the sharpest slice between slices, and 1 where it stands out, else 0: (H, W).
+    """Sub-slice position of the sharpest slice, and 1 where it is distinct, else 0: (H, W).
 
-    The energy of detail falls like a bell around the focus, so its logarithm is a parabola.
+    The energy of detail is bell-shaped around the focus, so its logarithm is a parabola.
     """
     noise = float(np.percentile(energy, 1))
     logs = np.log(energy + max(noise, 1e-12))
-    # Slices next to the sharpest one look the same: the parabola goes through farther ones.
+    # Slices adjacent to the sharpest one look the same, so the parabola uses farther ones.
     reach = max(1, round(len(logs) / 12))
     middle = np.clip(logs.argmax(axis=0), reach, len(logs) - 1 - reach)[np.newaxis]
     before, here, after = (
@@ -111,7 +111,7 @@ def _sharpest(energy: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _filled(position: FloatArray, confidence: FloatArray, slices: FloatArray) -> FloatArray:
-    """Positions spread from confident pixels up to the edges of a first sharp image."""
+    """Fill positions from confident pixels, edge-aware with a first sharp image."""
     from napari_dpdeblur.evaluation.baselines.edge_aware import edge_aware_fill
 
     guide = _picked(slices, position).mean(axis=0)
@@ -122,7 +122,7 @@ def _filled(position: FloatArray, confidence: FloatArray, slices: FloatArray) ->
 
 
 def _picked(slices: FloatArray, position: FloatArray) -> FloatArray:
-    """Slices (S, C, H, W) at a position between them for each pixel (H, W), by interpolation."""
+    """Interpolate slices (S, C, H, W) at a position for each pixel (H, W)."""
     below = np.clip(np.floor(position).astype(np.intp), 0, len(slices) - 2)
     share = (position - below).astype(np.float32)
     index = below[np.newaxis, np.newaxis]

@@ -1,4 +1,4 @@
-"""A page that shows a comparison: one file, no network."""
+"""A self-contained HTML report of a comparison."""
 
 from napari_dpdeblur.evaluation.report.page import build_page
 

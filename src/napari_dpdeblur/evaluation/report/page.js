@@ -105,7 +105,7 @@ function draw() {
   const all = scene() ? panes() : [];
   for (const pane of all) drawPane(pane);
   if (state.mode === "slide" && all.length) drawSlide(all[0]);
-  byId("notice").textContent = all.some((pane) => pane.name) ? "" : "Nothing of this kind in this scene.";
+  byId("notice").textContent = all.some((pane) => pane.name) ? "" : "This scene has no image of this kind.";
   byId("status").textContent = statusText(all[0]);
 }
 

@@ -1,4 +1,4 @@
-"""Assemble the page: template, style, script and data in one HTML file."""
+"""Build the report: template, style, script and data in one HTML file."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from napari_dpdeblur.evaluation.report.pictures import (
 from napari_dpdeblur.evaluation.scoring import LARGER_IS_BETTER, METRICS
 
 QUALITY = {"image": 94, "image error": 75, "defocus": 90, "defocus error": 75}
-WEBP_EFFORT = 4  # of 6: half a second per picture would be more
+WEBP_EFFORT = 4  # of 6; higher values take half a second per image
 Pictures = Mapping[str, Picture]
 
 
 @dataclass(frozen=True)
 class ScenePanel:
-    """One scene of the page: layers by name, each with its label and data URIs by kind."""
+    """One scene of the report: layers with label and data URIs by kind."""
 
     name: str
     defocus_range: tuple[float, float]
@@ -38,13 +38,13 @@ class ScenePanel:
 
 
 def layer(name: str, label: str, pictures: Pictures) -> dict[str, Any]:
-    """A layer of a scene, with its pictures encoded."""
+    """A layer of a scene with encoded images."""
     uris = {kind: data_uri(pictures[kind], QUALITY[kind]) for kind in KINDS if kind in pictures}
     return {"name": name, "label": label, "pictures": uris}
 
 
 def data_uri(picture: Picture, quality: int) -> str:
-    """A picture (H, W, 3) as WebP inside a text."""
+    """Encode an image (H, W, 3) as a WebP data URI."""
     buffer = io.BytesIO()
     grey = bool((picture[..., :1] == picture).all())
     image = Image.fromarray(picture[..., 0] if grey else picture)
@@ -53,7 +53,7 @@ def data_uri(picture: Picture, quality: int) -> str:
 
 
 def build_page(title: str, panels: Sequence[ScenePanel], rows: Sequence[TableRow]) -> str:
-    """The whole page as text."""
+    """The report as HTML."""
     content = {
         "title": title,
         "kinds": KINDS,
@@ -68,7 +68,7 @@ def build_page(title: str, panels: Sequence[ScenePanel], rows: Sequence[TableRow
         ],
         "rows": _rows(rows),
     }
-    # No text of the data may end the script element.
+    # The data must not be able to close the script element.
     data = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
     folder = resources.files(__package__)
     page = (folder / "page.html").read_text("utf-8")
@@ -79,7 +79,7 @@ def build_page(title: str, panels: Sequence[ScenePanel], rows: Sequence[TableRow
 
 
 def _rows(rows: Sequence[TableRow]) -> list[dict[str, Any]]:
-    """Rows with their numbers as text, so that the page and table.csv cannot differ."""
+    """Rows with formatted values, identical to those in table.csv."""
     groups = {
         scene: [row for row in rows if row.scene == scene]
         for scene in dict.fromkeys(row.scene for row in rows)

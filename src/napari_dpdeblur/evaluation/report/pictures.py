@@ -1,4 +1,4 @@
-"""From arrays to the pictures of the report, all in one tone curve and one scale per scene."""
+"""Images of the report, with one tone curve and one colour scale per scene."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from napari_dpdeblur.evaluation.metrics import affine_fit
 from napari_dpdeblur.evaluation.scoring import Truth
 from napari_dpdeblur.results.preview import defocus_colors, tone_curve, white_point
 
-IMAGE_ERROR_SHOWN = 0.15  # of the truth's maximum, where the colours end
-MAP_ERROR_SHOWN = 0.3  # of the range of the truth's file
+IMAGE_ERROR_SHOWN = 0.15  # end of the colour scale, relative to the maximum of the ground truth
+MAP_ERROR_SHOWN = 0.3  # end of the colour scale, relative to the range of the ground truth
 NO_CONFIDENCE = (52, 52, 58)
 IMAGE, IMAGE_ERROR, MAP, MAP_ERROR = "image", "image error", "defocus", "defocus error"
 KINDS = (IMAGE, IMAGE_ERROR, MAP, MAP_ERROR)
@@ -26,30 +26,30 @@ KINDS = (IMAGE, IMAGE_ERROR, MAP, MAP_ERROR)
 
 @dataclass(frozen=True)
 class ScenePictures:
-    """Draws everything about one scene; ``captured`` (C, H, W) is the mean of both views."""
+    """Renders the images of one scene; ``captured`` (C, H, W) is the mean of both views."""
 
     captured: FloatArray
     truth: Truth
 
     @cached_property
     def white(self) -> float:
-        """The linear value that is shown as white."""
+        """The linear value shown as white."""
         return white_point(self.captured if isinstance(self.truth.sharp, str) else self.truth.sharp)
 
     @cached_property
     def defocus_range(self) -> tuple[float, float]:
-        """Lowest and highest defocus of the truth, the ends of the colours."""
+        """Range of the colour scale: lowest and highest defocus of the ground truth."""
         if isinstance(self.truth.defocus, str):
             return 0.0, 1.0
         confident = self.truth.defocus.defocus[self.truth.defocus.confidence > 0]
         return (float(confident.min()), float(confident.max())) if confident.size else (0.0, 1.0)
 
     def of_input(self) -> dict[str, Picture]:
-        """The capture as it is."""
+        """Image of the capture."""
         return {IMAGE: tone_curve(self.captured, self.white)}
 
     def of_truth(self) -> dict[str, Picture]:
-        """What there is of the truth."""
+        """Images of the ground truth, as far as available."""
         pictures = {}
         if not isinstance(self.truth.sharp, str):
             pictures[IMAGE] = tone_curve(self.truth.sharp, self.white)
@@ -61,7 +61,7 @@ class ScenePictures:
     def of_method(
         self, prediction: Prediction, alignment: list[list[float]] | None
     ) -> dict[str, Picture]:
-        """What a method made, laid on the truth, and its errors; nothing of another size."""
+        """Aligned images of a method and its errors; images of another size are skipped."""
         pictures: dict[str, Picture] = {}
         image, defocus_map = prediction.all_in_focus, prediction.defocus_map
         if image is not None and image.shape == self.captured.shape:
@@ -97,7 +97,7 @@ class ScenePictures:
 
 
 def _on_scale_of(truth: DefocusTruth, defocus_map: FloatArray) -> npt.NDArray[np.float64]:
-    """a p + b, closest to the truth: the fit behind AIWE(2), in which any unit is as good."""
+    """Affine fit of a defocus map to the ground truth, as in AIWE(2)."""
     values = defocus_map.astype(np.float64).ravel()
     target = truth.defocus.astype(np.float64).ravel()
     weight = truth.confidence.astype(np.float64).ravel()
@@ -118,6 +118,6 @@ def _error_colors(error: npt.NDArray[np.floating], highest: float) -> Picture:
 
 
 def _masked(picture: Picture, truth: DefocusTruth) -> Picture:
-    """Grey where the truth is not known."""
+    """Grey out pixels without ground truth."""
     mask = truth.confidence[..., np.newaxis] > 0
     return np.where(mask, picture, np.array(NO_CONFIDENCE, np.uint8))

@@ -1,1 +1,1 @@
-"""Photograph a multiplane image again, with another focus and aperture."""
+"""Render a multiplane image with another focus and aperture."""

@@ -1,4 +1,4 @@
-"""The lens that a multiplane image is photographed with again: calibrated or ideally round."""
+"""Apertures for refocusing: calibrated kernels or an ideal disc."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.optics import KernelGrid, TileLayout
 
-DEFAULT_RADIUS_PX = 12.0  # of a round aperture when nothing is known about the lens
+DEFAULT_RADIUS_PX = 12.0  # of a round aperture without a calibration
 SUPERSAMPLING = 16
 MAX_REDUCTION = 16
 
 
 @dataclass(frozen=True)
 class Aperture:
-    """Blur kernels at defocus scale 1 and the tiles of the picture in which they hold.
+    """Blur kernels at defocus scale 1 and the tiles of the image that they apply to.
 
-    ``pixel_pitch`` is the side of a pixel of the picture in pixels of the kernels: 2 for layers
-    that were fitted at half the resolution of the calibration.
+    ``pixel_pitch`` is the pixel size of the image in pixels of the kernels: 2 for layers fitted at
+    half the resolution of the calibration.
     """
 
     grid: KernelGrid
@@ -34,20 +34,20 @@ class Aperture:
     pixel_pitch: float = 1.0
 
     def seen_by(self, views: Sequence[int], as_one: bool = False) -> Aperture:
-        """The lens of some of the views (0 left, 1 right), or of their mean."""
+        """The aperture of some of the views (0 left, 1 right), or of their mean."""
         kernels = self.grid.kernels[:, list(views)]
         kernels = kernels.mean(dim=1, keepdim=True) if as_one else kernels
         return replace(self, grid=replace(self.grid, kernels=kernels))
 
     def rms_radius_px(self, reduction: int = 1) -> float:
-        """How far a view spreads light at defocus scale 1, in pixels ``reduction`` times larger."""
+        """RMS blur radius of a view at defocus scale 1, in pixels ``reduction`` times larger."""
         return self.grid.rms_radius_px() / (self.pixel_pitch * reduction)
 
     def kernels(self, scale: float, reduction: int = 1, rim: float = 0.0) -> FloatArray:
         """Kernels (P, V, Ky, Kx) of a signed defocus scale, on pixels ``reduction`` times larger.
 
-        Beyond the plane in focus the light cones cross: the kernels are turned by half a turn,
-        and what was left is right. A rim that holds less than the share ``rim`` is cut off.
+        Kernels of negative scales are rotated by 180 degrees, because the light cones cross at the
+        focus plane. A rim that contains less than the share ``rim`` is cut off.
         """
         if scale == 0.0:
             return np.ones((*self.grid.kernels.shape[:2], 1, 1), np.float32)
@@ -63,10 +63,10 @@ def calibrated_aperture(
     shape: tuple[int, int],
     crop: Sequence[int] | None = None,
 ) -> Aperture:
-    """The lens of a calibration for layers of ``shape`` that lie at ``crop`` in its field.
+    """Aperture of a calibration for layers of ``shape`` at ``crop`` in its field.
 
-    The kernels are centred as in the fit, so that the picture stays in place when the focus moves.
-    Layers whose size is a whole fraction of the field are taken as fitted at that resolution.
+    The kernels are centred as in the fit, so the image does not move when the focus changes.
+    Layers whose size is an integer fraction of the field are taken as fitted at that resolution.
     """
     from napari_dpdeblur.optics import TileLayout
 
@@ -75,10 +75,9 @@ def calibrated_aperture(
     reduction = _reduction((height, width), shape)
     if reduction is None or not field.holds(top, left, height, width):
         raise CalibrationError(
-            f"The multiplane image of {shape[0]} x {shape[1]} px does not fit the part of {height} "
-            f"x {width} px at ({top}, {left}) of the field of {field} that the calibration of "
-            f"{calibration.camera} covers; use the calibration it was fitted with or a round "
-            "aperture."
+            f"The multiplane image of {shape[0]} x {shape[1]} px does not match the crop of "
+            f"{height} x {width} px at ({top}, {left}) in the field of {field} of the calibration "
+            f"of {calibration.camera}; use the calibration of the fit or a round aperture."
         )
     grid = calibration.kernel_grid().centred()
     layout = TileLayout.regular(field.height, field.width, grid.rows, grid.cols)
@@ -90,10 +89,10 @@ def calibrated_aperture(
 def round_aperture(
     shape: tuple[int, int], radius_px: float = DEFAULT_RADIUS_PX, left_side: int = -1
 ) -> Aperture:
-    """A disc of ``radius_px`` at defocus scale 1; each view sees through one half of it.
+    """A disc of ``radius_px`` at defocus scale 1; each view sees one half of it.
 
-    ``left_side`` is the side of the disc that the left view has: -1 left, as in a Pixel's
-    captures of things behind the focus, 1 right.
+    ``left_side`` is the half that belongs to the left view: -1 left, as in captures of a Pixel
+    behind the focus plane, 1 right.
     """
     from napari_dpdeblur.optics import KernelGrid, TileLayout
 
@@ -108,9 +107,9 @@ def round_aperture(
 
 
 def equivalent_radius_px(calibration: Calibration) -> float:
-    """Radius of the disc that spreads light as far as the calibrated kernels do on average.
+    """Radius of the disc with the same RMS radius as the mean calibrated kernel.
 
-    A disc of radius R has the root mean square radius R / sqrt(2).
+    A disc of radius R has an RMS radius of R / sqrt(2).
     """
     grid = calibration.kernel_grid().centred()
     kernel = grid.kernels.double().mean(dim=(0, 1)).numpy()
@@ -119,7 +118,7 @@ def equivalent_radius_px(calibration: Calibration) -> float:
 
 
 def _reduction(whole: tuple[int, int], part: tuple[int, int]) -> int | None:
-    """By which factor a picture was made smaller; None when it is not a whole one."""
+    """Factor by which an image was reduced; None if it is not an integer."""
     for factor in range(1, MAX_REDUCTION + 1):
         if part == (-(-whole[0] // factor), -(-whole[1] // factor)):
             return factor
@@ -127,7 +126,7 @@ def _reduction(whole: tuple[int, int], part: tuple[int, int]) -> int | None:
 
 
 def _without_rim(kernels: FloatArray, share: float) -> FloatArray:
-    """Cut what is negligible on the mean of all kernels, equally on all sides; sums stay 1."""
+    """Cut off a negligible rim, equally on all sides, and normalise the sums to 1."""
     mean = kernels.mean(axis=(0, 1))
     size = max(mean.shape) // 2
     offset_y, offset_x = (np.abs(np.arange(side) - side // 2) for side in mean.shape)

@@ -1,4 +1,4 @@
-"""Layers that a preview need not tell apart, laid over one another beforehand."""
+"""Merge layers of similar defocus, which a preview need not blur separately."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from napari_dpdeblur.array_types import FloatArray
 
 
 def groups_of_scales(scales: npt.NDArray[np.floating], tolerance: float) -> list[slice]:
-    """Runs of neighbouring layers whose scales are at most ``tolerance`` from the middle one."""
+    """Runs of neighbouring layers whose scales span at most twice ``tolerance``."""
     groups, first = [], 0
     for number in range(1, len(scales) + 1):
         is_last = number == len(scales)
@@ -22,15 +22,15 @@ def groups_of_scales(scales: npt.NDArray[np.floating], tolerance: float) -> list
 def merged(
     layers: FloatArray, scales: npt.NDArray[np.floating], tolerance: float
 ) -> tuple[FloatArray, npt.NDArray[np.floating]]:
-    """Fewer layers (L, 1 + C, H, W), back to front: alpha, then colours multiplied by it."""
+    """Merged layers (L, 1 + C, H, W), back to front (alpha, premultiplied colours), and scales."""
     groups = groups_of_scales(scales, tolerance)
     if len(groups) == len(scales):
         return layers, scales
-    out = np.stack([_laid_over(layers[group]) for group in groups])
+    out = np.stack([_composite(layers[group]) for group in groups])
     return out, np.array([(scales[group].min() + scales[group].max()) / 2 for group in groups])
 
 
-def _laid_over(layers: FloatArray) -> FloatArray:
+def _composite(layers: FloatArray) -> FloatArray:
     out: FloatArray = layers[0].copy()
     for layer in layers[1:]:
         out *= 1 - layer[:1]

@@ -1,9 +1,8 @@
-"""Photograph a multiplane image again: move the plane in focus, open or close the aperture.
+"""Refocus a multiplane image: change the focus plane and the aperture.
 
-A layer of defocus scale d gets the scale ``aperture * (d - focus)``: at focus 0 and aperture 1 the
-camera's own picture, at aperture 0 everything sharp. Layers are blurred with their alphas and laid
-over one another (Eq. 2), tile by tile and from front to back, so that a tile is finished as soon as
-nothing behind can be seen.
+A layer of defocus scale d is blurred by ``aperture * (d - focus)``: focus 0 and aperture 1 give the
+camera's own image, aperture 0 gives everything sharp. Blurred layers are composited (Eq. 2) tile by
+tile from front to back, so a tile is finished as soon as it is opaque.
 """
 
 from __future__ import annotations
@@ -22,32 +21,31 @@ from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results.refocus.aperture import Aperture
 from napari_dpdeblur.results.refocus.merge import merged
-from napari_dpdeblur.results.refocus.tiles import IntArray, Tiles, TilesBlur
+from napari_dpdeblur.results.refocus.tiles import IntArray, TileGrid, WindowBlur
 
 LEFT, RIGHT = 0, 1
-# Light that can no longer change a pixel of a 16-bit picture.
+# Transmittance that can no longer change a pixel of a 16-bit image.
 FINISHED = 2.0**-17
-# At preview size kernels of scales closer than this look the same, and so does a picture from
-# which this much light of the kernels' rims is missing, or whose layers are blurred by this much
-# too little or too much.
+# Differences that are invisible at preview size: of kernel scales, of light in the rim of the
+# kernels, and of blur.
 PREVIEW_SCALE_STEP = 0.01
 PREVIEW_RIM = 0.004
 PREVIEW_BLUR_PX = 0.2
-# Light that can no longer change a pixel of an 8-bit picture.
+# Transmittance that can no longer change a pixel of an 8-bit image.
 PREVIEW_FINISHED = 2.0**-9
-PREVIEW_LONG_SIDE_PX = 700  # what a canvas beside the panels of a small laptop shows
+PREVIEW_LONG_SIDE_PX = 700  # size of the canvas beside the panels on a small laptop
 CACHED_KERNELS = 64
-GROUPS = 8  # of tiles, more than threads: they have unequal work, and small ones fit the cache
+GROUPS = 8  # of tiles; more than threads, because work is unequal and small groups fit the cache
 PADDING_STEP_PX = 16
 
 
 class Superseded(Exception):
-    """A newer picture is wanted; this one was given up."""
+    """Rendering was abandoned because a newer image was requested."""
 
 
 @dataclass(frozen=True)
 class Shot:
-    """What to photograph: ``focus`` in defocus scales, ``aperture`` in multiples of the lens's.
+    """Focus and aperture of an image: defocus scales, and multiples of the lens aperture.
 
     ``views`` are LEFT, RIGHT or both; both are averaged as in an ordinary photograph.
     """
@@ -58,7 +56,7 @@ class Shot:
 
 
 def preview_reduction(shape: tuple[int, int]) -> int:
-    """By how much a picture of this height and width is reduced while a slider moves."""
+    """Factor by which an image of this size is reduced while a slider moves."""
     return max(-(-max(shape) // PREVIEW_LONG_SIDE_PX), 1)
 
 
@@ -70,9 +68,8 @@ class Refocuser:
     """Renders shots of one multiplane image through one aperture.
 
     ``color`` (L, C, H, W) linear, ``alpha`` (L, 1, H, W), ``defocus_scales`` (L,), back to front.
-    With ``reduction`` n it works on n x n px means. A quick one, as each with a reduction is, is
-    made for previews: light for both views comes through one common kernel, and layers of nearly
-    the same blur are taken as one.
+    With ``reduction`` n it works on means of n x n px. With ``is_quick``, implied by a reduction,
+    it renders previews: both views share one kernel, and layers of similar blur are merged.
     """
 
     def __init__(
@@ -87,7 +84,7 @@ class Refocuser:
         is_quick: bool = False,
     ) -> None:
         _check(color, alpha, defocus_scales, aperture)
-        # Alpha first: the planes after it are colours multiplied by it.
+        # Alpha first, then premultiplied colours.
         layers = np.concatenate([alpha, color * alpha], axis=1, dtype=np.float32)
         self._scales = np.asarray(defocus_scales, float)
         self._aperture = aperture
@@ -101,7 +98,7 @@ class Refocuser:
         self._set_layers(layers, reduction)
 
     def smaller(self, factor: int) -> Refocuser:
-        """The same scene for pictures whose sides are smaller by another factor; quickly made."""
+        """The same scene, reduced by another factor."""
         other = object.__new__(Refocuser)
         other.__dict__.update(self.__dict__)
         other._set_layers(_reduced(self._layers, factor), self._reduction * factor)
@@ -109,7 +106,7 @@ class Refocuser:
 
     def _set_layers(self, layers: FloatArray, reduction: int) -> None:
         self._layers, self._reduction = layers, reduction
-        self._tiles = Tiles.of(self._aperture, reduction, self._blend_px)
+        self._tiles = TileGrid.of(self._aperture, reduction, self._blend_px)
         self._seen: dict[tuple[int, ...], Aperture] = {}
         self._kernels: OrderedDict[tuple[float, tuple[int, ...]], FloatArray] = OrderedDict()
         self._limits: dict[tuple[int, tuple[int, int]], tuple[FloatArray, FloatArray]] = {}
@@ -118,24 +115,24 @@ class Refocuser:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Height and width of the pictures."""
+        """Height and width of rendered images."""
         return self._layers.shape[-2], self._layers.shape[-1]
 
     @property
     def layers(self) -> int:
-        """How many layers are blurred for a picture."""
+        """Number of layers that are blurred."""
         return len(self._layers)
 
     def render(self, shot: Shot, superseded: Callable[[], bool] = _never) -> FloatArray:
-        """The photograph (C, H, W), linear, in the unit of the layers.
+        """Render an image (C, H, W), linear, in the unit of the layers.
 
-        ``superseded`` is asked before every layer; Superseded is raised when it says so.
+        ``superseded`` is called before every layer; if it returns True, Superseded is raised.
         """
         views = self.render_views(shot, superseded)
         return views[0] if len(views) == 1 else np.asarray(views.mean(axis=0), np.float32)
 
     def render_views(self, shot: Shot, superseded: Callable[[], bool] = _never) -> FloatArray:
-        """What each of the shot's views sees (V, C, H, W); one for both in a preview."""
+        """Render each view of a shot (V, C, H, W); previews have one for both."""
         with ThreadPoolExecutor(self._threads) as pool:
             blurs = list(pool.map(lambda scale: self._blur(scale, shot.views), self._signed(shot)))
             self._pad(max(max(blur.margin) for blur in blurs) + self._tiles.overshoot_px)
@@ -150,19 +147,19 @@ class Refocuser:
         return out
 
     def _signed(self, shot: Shot) -> list[float]:
-        """Defocus scale of each layer in this shot; negative beyond the plane in focus."""
+        """Signed defocus scale of each layer in a shot."""
         scales = shot.aperture * (self._scales - shot.focus)
         if self._is_quick:
             scales = np.round(scales / PREVIEW_SCALE_STEP) * PREVIEW_SCALE_STEP
         return [float(scale) for scale in scales]
 
-    def _blur(self, scale: float, views: tuple[int, ...]) -> TilesBlur:
+    def _blur(self, scale: float, views: tuple[int, ...]) -> WindowBlur:
         if not self._is_quick:
-            return TilesBlur(self._aperture.seen_by(views).kernels(scale))
-        return TilesBlur(self._preview_kernels(scale, views))
+            return WindowBlur(self._aperture.seen_by(views).kernels(scale))
+        return WindowBlur(self._preview_kernels(scale, views))
 
     def _preview_kernels(self, scale: float, views: tuple[int, ...]) -> FloatArray:
-        """Kernels (P, 1, Ky, Kx) of one scale for the mean of the views; the last ones are kept."""
+        """Kernels (P, 1, Ky, Kx) of one scale for the mean of the views, cached."""
         with self._lock:
             kernels = self._kernels.pop((scale, views), None)
         if kernels is None:
@@ -176,15 +173,15 @@ class Refocuser:
         return kernels
 
     def _pad(self, margin_px: int) -> None:
-        """Let the edge pixels of the layers go on outside, so that all windows lie inside."""
+        """Pad the layers by replicating their edges, so that all windows fit."""
         if margin_px > self._padding_px:
             self._padding_px = -(-margin_px // PADDING_STEP_PX) * PADDING_STEP_PX
             p, (height, width) = self._padding_px, self.shape
             self._padded = np.pad(self._layers, ((0, 0), (0, 0), (p, p), (p, p)), mode="edge")
-            self._layers = self._padded[..., p : p + height, p : p + width]  # not kept twice
+            self._layers = self._padded[..., p : p + height, p : p + width]  # shares memory
 
     def _render_tiles(
-        self, tiles: IntArray, blurs: list[TilesBlur], superseded: Callable[[], bool]
+        self, tiles: IntArray, blurs: list[WindowBlur], superseded: Callable[[], bool]
     ) -> FloatArray:
         """Composite of some tiles (n, V, C, h, w), from front to back."""
         shape = (len(tiles), blurs[0].views, self._layers.shape[1] - 1, *self._tiles.size)
@@ -205,15 +202,15 @@ class Refocuser:
     def _lay_behind(
         self,
         number: int,
-        blur: TilesBlur,
+        blur: WindowBlur,
         tiles: IntArray,
         chosen: IntArray,
         free: FloatArray,
         out: FloatArray,
     ) -> None:
-        """Add what is seen of a blurred layer in the chosen tiles, and cover what lies behind."""
+        """Composite a blurred layer behind the chosen tiles."""
         lows, highs = self._alpha_limits(number, blur.margin)
-        is_opaque = lows[tiles[chosen]] >= 1.0  # blurred, such a window is still opaque
+        is_opaque = lows[tiles[chosen]] >= 1.0  # such a window stays opaque when blurred
         is_soft = ~is_opaque & (highs[tiles[chosen]] > 0.0)
         layer = self._padded[number]
         for kept, planes in ((chosen[is_opaque], layer[1:]), (chosen[is_soft], layer)):
@@ -221,13 +218,13 @@ class Refocuser:
                 continue
             windows = self._tiles.windows(planes, tiles[kept], blur.margin, self._padding_px)
             blurred = blur(windows, self._tiles.kernel_of[tiles[kept]])
-            colors = blurred.shape[2] - out.shape[2]  # the planes before are alpha
-            part = slice(None) if len(kept) == len(free) else kept  # without a copy where possible
+            colors = blurred.shape[2] - out.shape[2]  # number of alpha planes
+            part = slice(None) if len(kept) == len(free) else kept  # avoids a copy if possible
             out[part] += free[part] * blurred[:, :, colors:]
             free[part] *= 1 - blurred[:, :, :1] if colors else 0
 
     def _alpha_limits(self, number: int, margin: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
-        """Lowest and highest alpha of a layer in every tile, looked at once for each margin."""
+        """Lowest and highest alpha of a layer in every tile, cached for each margin."""
         limits = self._limits.get((number, margin))
         if limits is None:
             limits = self._tiles.limits(self._padded[number, 0], margin, self._padding_px)
@@ -236,7 +233,7 @@ class Refocuser:
 
 
 def _reduced(layers: FloatArray, factor: int) -> FloatArray:
-    """Means of blocks of pixels (L, C, h, w); the edge goes on where the last block is short."""
+    """Means of blocks of pixels (L, C, h, w); edges are replicated to fill the last block."""
     height, width = (-(-side // factor) for side in layers.shape[-2:])
     missing = height * factor - layers.shape[-2], width * factor - layers.shape[-1]
     out = np.empty((*layers.shape[:2], height, width), np.float32)
@@ -258,6 +255,6 @@ def _check(
     if not belongs or aperture.layout.shape != (height, width):
         raise ResultError(
             f"Colours of shape {color.shape}, alphas of shape {alpha.shape}, {len(scales)} defocus "
-            f"scales and a lens for {aperture.layout.shape[0]} x {aperture.layout.shape[1]} px do "
-            "not belong together; use the parts of one run."
+            f"scales and an aperture for images of shape {aperture.layout.shape} do not match; use "
+            "the data of one run."
         )

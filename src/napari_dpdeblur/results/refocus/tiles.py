@@ -1,7 +1,7 @@
-"""Tiles of a picture that is rendered again, and their blur: many at a time, for speed.
+"""Tiles of a refocused image, and their blur in batches.
 
-Rendering runs beside a window's own thread. Few calls on large arrays let the two get along, where
-many small calls would wait for each other.
+Rendering runs beside the GUI thread: few calls on large arrays compete less for the interpreter
+lock than many small ones.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.optics.tile_axis import TileAxis
 from napari_dpdeblur.results.refocus.aperture import Aperture
 
-# With one kernel for the whole picture, tiles are only there to leave out what cannot be seen.
+# With one kernel for the whole image, tiles only serve to skip what is hidden.
 FREE_TILE_PX = 128
 
 IntArray = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Axis:
-    """Tiles along one side: where they start, how long all are, weights (tiles, length)."""
+class WindowAxis:
+    """Tiles along one axis: start of each, common length, weights (tiles, length)."""
 
     starts: IntArray
     length: int
@@ -33,7 +33,7 @@ class Axis:
     overshoot_px: int
 
     @classmethod
-    def of(cls, edges: Sequence[int], blend_px: int) -> Axis:
+    def of(cls, edges: Sequence[int], blend_px: int) -> WindowAxis:
         """Tiles between ``edges``, with linear ramps of ``blend_px`` across the inner ones."""
         axis = TileAxis.of(edges, blend_px)
         starts, weights = np.array(axis.starts), axis.weights.astype(np.float32)
@@ -42,25 +42,25 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Tiles:
-    """Windows of equal size that cover a picture: rows and columns, (P,) first pixel, kernel."""
+class TileGrid:
+    """Windows of equal size that cover an image, and the kernel of each."""
 
-    rows: Axis
-    cols: Axis
+    rows: WindowAxis
+    cols: WindowAxis
     kernel_of: IntArray  # (P,)
 
     @classmethod
-    def of(cls, aperture: Aperture, reduction: int, blend_px: int) -> Tiles:
-        """Tiles of the reduced picture, blended where the kernels change."""
+    def of(cls, aperture: Aperture, reduction: int, blend_px: int) -> TileGrid:
+        """Tiles of the reduced image, blended where the kernels change."""
         layout = aperture.layout
         is_free = (layout.rows, layout.cols) == (1, 1)
         if reduction > 1:
             layout, blend_px = layout.coarser(reduction, reduction), blend_px // reduction
         if is_free:
             edges = [_free_edges(side) for side in layout.shape]
-            rows, cols = (Axis.of(part, 0) for part in edges)
+            rows, cols = (WindowAxis.of(part, 0) for part in edges)
         else:
-            rows, cols = (Axis.of(e, blend_px) for e in (layout.row_edges, layout.col_edges))
+            rows, cols = (WindowAxis.of(e, blend_px) for e in (layout.row_edges, layout.col_edges))
         count = len(rows.starts) * len(cols.starts)
         return cls(rows, cols, np.zeros(count, int) if is_free else np.arange(count))
 
@@ -74,13 +74,13 @@ class Tiles:
 
     @property
     def overshoot_px(self) -> int:
-        """How far tiles reach over the edges of the picture."""
+        """How far tiles extend beyond the image."""
         return max(self.rows.overshoot_px, self.cols.overshoot_px)
 
     def windows(
         self, planes: FloatArray, tiles: IntArray, margin: tuple[int, int], padding: int
     ) -> FloatArray:
-        """The tiles and their margin (n, C, h, w), cut from planes (C, H, W) that were padded."""
+        """Tiles with their margin (n, C, h, w), cut from padded planes (C, H, W)."""
         size = (self.size[0] + 2 * margin[0], self.size[1] + 2 * margin[1])
         out = np.empty((len(tiles), len(planes), *size), np.float32)
         for window, (rows, cols) in zip(out, self._places(tiles, margin, padding), strict=True):
@@ -90,7 +90,7 @@ class Tiles:
     def limits(
         self, plane: FloatArray, margin: tuple[int, int], padding: int
     ) -> tuple[FloatArray, FloatArray]:
-        """Lowest and highest value of a padded plane (H, W) in all tiles with their margin (P,)."""
+        """Lowest and highest value (P,) of a padded plane (H, W) in each tile with its margin."""
         places = self._places(np.arange(len(self)), margin, padding)
         values = [(plane[place].min(), plane[place].max()) for place in places]
         lows, highs = np.array(values, np.float32).T
@@ -109,7 +109,7 @@ class Tiles:
         ]
 
     def blend(self, parts: FloatArray, tiles: IntArray, out: FloatArray) -> None:
-        """Add tiles (n, V, C, h, w) to the picture (V, C, H, W) with their weights."""
+        """Add weighted tiles (n, V, C, h, w) to the image (V, C, H, W)."""
         height, width = out.shape[-2:]
         for part, tile in zip(parts, tiles, strict=True):
             row, col = divmod(int(tile), len(self.cols.starts))
@@ -123,12 +123,12 @@ class Tiles:
             target += part[..., rows, cols] * weight
 
     def groups(self, count: int) -> Iterator[IntArray]:
-        """The tiles in groups; neighbours go to different ones, so that all have the same work."""
+        """Tiles in groups of similar work: neighbours are in different groups."""
         for first in range(min(count, len(self))):
             yield np.arange(first, len(self), count)
 
 
-class TilesBlur:
+class WindowBlur:
     """Blurs windows with kernels (P, V, Ky, Kx)."""
 
     def __init__(self, kernels: FloatArray) -> None:
@@ -146,14 +146,14 @@ class TilesBlur:
         one_kernel = len(self._kernels) == 1
         used = self._kernels if one_kernel else self._kernels[kernels]
         product = _spectrum(used, fft_px)[:, :, None] * _spectrum(windows, fft_px)[:, None]
-        # The kernel's first pixel lies at the origin, so what wraps around falls before this part.
+        # The kernel starts at the origin, so wrap-around only affects pixels before this part.
         columns = fft.ifft(product, axis=-2, overwrite_x=True)[..., 2 * top : height, :]
         blurred: FloatArray = fft.irfft(columns, fft_px[1], axis=-1)[..., 2 * left : width]
         return blurred
 
 
 def _spectrum(planes: FloatArray, fft_px: tuple[int, int]) -> npt.NDArray[np.complex64]:
-    """Fourier transforms of planes that grow to this size; rows of nothing are left out."""
+    """Fourier transforms of planes, zero-padded to this size; skips empty rows."""
     rows = fft.rfft(planes, fft_px[1], axis=-1)
     spectrum: npt.NDArray[np.complex64] = fft.fft(rows, fft_px[0], axis=-2, overwrite_x=True)
     return spectrum

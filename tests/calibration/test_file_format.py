@@ -1,4 +1,4 @@
-"""Calibrations on disk: `.dpcal` files and the published folder."""
+"""Calibrations on disk: `.dpcal` files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import dataclasses
 import io
 import json
 import os
-import shutil
 import zipfile
 from pathlib import Path
 
@@ -47,9 +46,6 @@ def npy(array: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-# .dpcal
-
-
 def test_a_saved_calibration_comes_back_whole(calibration, saved):
     loaded = load_calibration(saved)
     np.testing.assert_array_equal(loaded.kernels, calibration.kernels)
@@ -79,7 +75,7 @@ CHECK = {"name": "noise", "value": 0.1, "grade": "bad", "meaning": "noise", "rem
         ({"grade": "bad", "checks": [{**CHECK, "value": float("nan")}]}, "'checks.0.value'"),
         ({"grade": "bad", "notes": [{}]}, "'notes.0'"),
         ({"filled_tiles": [-1]}, "'filled_tiles.0'"),
-        ({"filled_tiles": [6]}, "names tile 6, but there are only 6"),
+        ({"filled_tiles": [6]}, "lists tile 6, but there are only 6"),
     ],
 )
 def test_a_verdict_that_no_run_writes(saved, verdict, where):
@@ -92,7 +88,7 @@ def test_a_verdict_that_no_run_writes(saved, verdict, where):
 def test_a_frame_larger_than_any_number(saved):
     header = changed_header(saved, frame_shape=[10**400, 10**400])
     rewrite(saved, {"header.json": header, "vignetting.npy": None})
-    with pytest.raises(CalibrationError, match="has more than 100000 px on a side"):
+    with pytest.raises(CalibrationError, match="is larger than 100000 px"):
         load_calibration(saved)
 
 
@@ -121,7 +117,7 @@ def test_a_verdict_may_lack_entries_and_have_others(saved, verdict):
 )
 def test_pictures_that_no_run_writes(saved, name, array):
     rewrite(saved, {f"diagnostic_{name}.npy": npy(array.astype(np.float32))})
-    with pytest.raises(CalibrationError, match=f"The array '{name}' .* is not what a run writes"):
+    with pytest.raises(CalibrationError, match=f"The diagnostic array '{name}' .* is invalid"):
         load_calibration(saved)
 
 
@@ -179,7 +175,7 @@ def test_a_missing_file_is_named(tmp_path):
 def test_a_truncated_file_is_refused(saved, kept_fraction):
     content = saved.read_bytes()
     saved.write_bytes(content[: int(len(content) * kept_fraction)])
-    with pytest.raises(CalibrationError, match="is not a calibration file, or it is truncated"):
+    with pytest.raises(CalibrationError, match="is not a calibration file or is truncated"):
         load_calibration(saved)
 
 
@@ -193,14 +189,14 @@ def test_a_damaged_byte_is_noticed(saved):
 
 def test_a_newer_version_is_refused(saved):
     rewrite(saved, {"header.json": changed_header(saved, version=2)})
-    message = "file of version 2, but this program reads version 1; update"
+    message = "has format version 2, but only version 1 is supported; update"
     with pytest.raises(CalibrationError, match=message):
         load_calibration(saved)
 
 
 def test_another_kind_of_file_is_refused(saved):
     rewrite(saved, {"header.json": changed_header(saved, format="something else")})
-    with pytest.raises(CalibrationError, match="is not a calibration file of napari-dpdeblur"):
+    with pytest.raises(CalibrationError, match="is not a napari-dpdeblur calibration file"):
         load_calibration(saved)
 
 
@@ -218,7 +214,7 @@ def test_a_header_that_is_not_json_is_refused(saved):
 
 def test_a_huge_header_is_refused_before_it_is_read(saved):
     rewrite(saved, {"header.json": b" " * (1024**2 + 1)})
-    with pytest.raises(CalibrationError, match="of over 1 MiB"):
+    with pytest.raises(CalibrationError, match="is larger than 1 MiB"):
         load_calibration(saved)
 
 
@@ -227,25 +223,25 @@ def test_a_huge_header_is_refused_before_it_is_read(saved):
 )
 def test_a_wrong_header_entry_is_named(saved, changes, entry):
     rewrite(saved, {"header.json": changed_header(saved, **changes)})
-    with pytest.raises(CalibrationError, match=f"has a wrong entry '{entry}'"):
+    with pytest.raises(CalibrationError, match=f"has an invalid entry '{entry}'"):
         load_calibration(saved)
 
 
 def test_a_file_without_kernels_is_refused(saved):
     rewrite(saved, {"kernels.npy": None})
-    with pytest.raises(CalibrationError, match="holds no blur kernels"):
+    with pytest.raises(CalibrationError, match="contains no blur kernels"):
         load_calibration(saved)
 
 
 def test_an_object_array_is_refused(saved, kernels):
     rewrite(saved, {"kernels.npy": npy(kernels.astype(object))})
-    with pytest.raises(CalibrationError, match="'kernels', holds Python objects"):
+    with pytest.raises(CalibrationError, match="'kernels', contains Python objects"):
         load_calibration(saved)
 
 
 def test_integers_are_refused(saved):
     rewrite(saved, {"kernels.npy": npy(np.ones((6, 2, 5, 5), np.int32))})
-    with pytest.raises(CalibrationError, match="holds int32, but floating-point"):
+    with pytest.raises(CalibrationError, match="has dtype int32; expected floating-point"):
         load_calibration(saved)
 
 
@@ -255,7 +251,7 @@ def test_a_huge_claim_is_refused_before_allocation(saved):
     np.lib.format.write_array_header_1_0(header, claim)
     rewrite(saved, {"kernels.npy": header.getvalue()})
     with pytest.raises(
-        CalibrationError, match="claims 7644661 MiB of numbers, more than the 512 MiB"
+        CalibrationError, match="declares 7644661 MiB of data, more than the limit of 512 MiB"
     ):
         load_calibration(saved)
 
@@ -272,82 +268,3 @@ def test_bad_kernels_in_a_file_name_the_file(saved, kernels):
     rewrite(saved, {"kernels.npy": npy(kernels)})
     with pytest.raises(CalibrationError, match=r"phone\.dpcal: Blur kernels contain NaN"):
         load_calibration(saved)
-
-
-# the published folder
-
-
-@pytest.fixture
-def folder(pixel4_data: Path, tmp_path: Path) -> Path:
-    """A copy of the published calibration that a test may damage."""
-    copy = tmp_path / "calibration"
-    shutil.copytree(pixel4_data / "pixel4" / "calibration", copy)
-    copy.chmod(0o755)
-    for path in copy.iterdir():
-        path.chmod(0o644)
-    return copy
-
-
-def test_the_published_folder_is_read(pixel4_data: Path):
-    calibration = load_calibration(pixel4_data / "pixel4" / "calibration")
-    assert calibration.kernels.shape == (48, 2, 61, 61)
-    right = np.load(pixel4_data / "pixel4" / "calibration" / "blur_kernels_right.npy")
-    np.testing.assert_array_equal(calibration.kernels[13, 1], right[13])
-    assert calibration.vignetting.shape == (2, 1512, 2016)
-    assert (calibration.rows, calibration.cols) == (6, 8)
-    assert calibration.camera == "Google Pixel 4"
-
-
-def test_the_published_folder_survives_a_save(pixel4_data: Path, tmp_path: Path):
-    calibration = load_calibration(pixel4_data / "pixel4")
-    save_calibration(calibration, tmp_path / "pixel4.dpcal")
-    loaded = load_calibration(tmp_path / "pixel4.dpcal")
-    assert loaded.content_hash() == calibration.content_hash()
-
-
-def test_a_missing_kernel_file_is_named(tmp_path: Path):
-    message = r"is not a calibration folder: blur_kernels_left\.npy is missing"
-    with pytest.raises(CalibrationError, match=message):
-        load_calibration(tmp_path)
-
-
-def test_an_object_array_npy_is_refused(folder: Path):
-    kernels = np.load(folder / "blur_kernels_left.npy")
-    (folder / "blur_kernels_left.npy").write_bytes(npy(kernels.astype(object)))
-    with pytest.raises(CalibrationError, match=r"blur_kernels_left\.npy holds Python objects"):
-        load_calibration(folder)
-
-
-def test_a_text_file_named_npy_is_refused(folder: Path):
-    (folder / "blur_kernels_left.npy").write_text("not an array")
-    with pytest.raises(CalibrationError, match=r"blur_kernels_left\.npy is not a NumPy array"):
-        load_calibration(folder)
-
-
-def test_views_of_different_shape_are_refused(folder: Path):
-    np.save(folder / "blur_kernels_left.npy", np.ones((48, 59, 59), np.float32))
-    message = r"differ in shape, \(48, 59, 59\) and \(48, 61, 61\)"
-    with pytest.raises(CalibrationError, match=message):
-        load_calibration(folder)
-
-
-def test_kernels_without_a_tile_axis_are_refused(folder: Path):
-    np.save(folder / "blur_kernels_left.npy", np.ones((61, 61), np.float32))
-    with pytest.raises(CalibrationError, match=r"has the shape \(61, 61\), but \(tiles, K, K\)"):
-        load_calibration(folder)
-
-
-def test_a_white_sheet_of_another_size_is_refused(folder: Path):
-    import cv2
-
-    cv2.imwrite(str(folder / "white_sheet_left.png"), np.full((100, 200), 5000, np.uint16))
-    message = r"has 100 x 200 px with 1 channels of uint16, but .* has 1512 x 2016 px"
-    with pytest.raises(CalibrationError, match=message):
-        load_calibration(folder)
-
-
-def test_a_damaged_white_sheet_is_refused(folder: Path):
-    content = (folder / "white_sheet_right.png").read_bytes()
-    (folder / "white_sheet_right.png").write_bytes(content[: len(content) // 2])
-    with pytest.raises(CalibrationError, match=r"white_sheet_right\.png is damaged"):
-        load_calibration(folder)

@@ -1,0 +1,55 @@
+"""Tables of a comparison."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from napari_dpdeblur.evaluation.comparison import published
+from napari_dpdeblur.evaluation.comparison.result_store import Row
+from napari_dpdeblur.evaluation.comparison.tables import HEADINGS, table_rows, to_csv, to_markdown
+
+ROWS = [
+    Row("a", "A", "001", {"psnr_db": 30.0, "ssim": 0.9, "mae": 0.01}, time_s=2.0),
+    Row("a", "A", "002", {"psnr_db": 20.0, "ssim": 0.7, "mae": 0.03}, time_s=4.0),
+    Row("b", "B", "001", {"aiwe1": 0.1, "aiwe2": 0.2, "one_minus_spearman": 0.3}),
+    Row("b", "B", "002", problems=("It, did not work.",)),
+]
+
+
+def parsed(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_means_are_over_the_scenes_that_went_well() -> None:
+    lines = parsed(to_csv(table_rows(ROWS, {})))
+    means = {line["method"]: line for line in lines if line["scene"] == "mean"}
+    assert (means["a"]["psnr_db"], means["a"]["time_s"]) == ("25.00", "3.0")
+    assert (means["a"]["status"], means["b"]["status"]) == ("ok", "failed")
+    assert (means["b"]["aiwe1"], means["b"]["psnr_db"]) == ("0.1000", "")
+    assert means["b"]["reason"] == "without 002"
+    assert lines[3]["reason"] == "It, did not work."
+
+
+def test_published_rows_stand_beside_ours_and_are_marked() -> None:
+    rows = table_rows(ROWS, published.COMPARISON)
+    lines = parsed(to_csv(rows))
+    paper = next(line for line in lines if line["label"] == "Xin et al.")
+    assert (paper["source"], paper["psnr_db"], paper["aiwe1"]) == ("published", "26.69", "0.0470")
+    text = to_markdown(rows, "Comparison")
+    assert (
+        "| Garg et al. | published, 17 scenes | - | - | - | 0.0790 | 0.1020 | 0.2080 | - |" in text
+    )
+    assert "| A | measured, 2 scenes | 25.00 |" in text
+    assert "**26.69**" in text, "the best of a column is bold"
+
+
+def test_identical_images_have_no_finite_psnr() -> None:
+    rows = table_rows([Row("a", "A", "001", {"psnr_db": float("inf")})], {})
+    assert rows[0].cell("psnr_db") == "inf"
+
+
+def test_every_published_row_is_complete_or_of_one_half() -> None:
+    for table in (published.COMPARISON, published.ABLATION):
+        assert {len(values) for values in table.values()} <= {3, 6}
+        assert all(set(values) <= set(HEADINGS) for values in table.values())
