@@ -171,7 +171,7 @@ def test_failures_end_with_a_sentence(
         tmp_path / "given", calibration_path, tmp_path / "out", "--scheduler", address
     )
     assert main(arguments) == 2
-    assert "1 of 1 captures failed, the first one because: " in capsys.readouterr().err
+    assert "1 of 1 captures failed. The first error: " in capsys.readouterr().err
 
 
 def test_a_capture_that_kills_every_worker_is_named(

@@ -136,7 +136,7 @@ def test_convert_of_colour_gives_tiff_and_refuses_png(tmp_path, failure):
         picture = np.random.default_rng(0).integers(0, 65535, (10, 12, 3), dtype=np.uint16)
         cv2.imwrite(str(source / f"1P0A0917_{view}.png"), picture)
     message = failure("convert", source, "-o", tmp_path / "png", "--format", "png")
-    assert "1P0A0917 has 3 srgb channels, but the PNG pair holds one linear channel" in message
+    assert "1P0A0917 has 3 srgb channels, but the PNG pair stores one linear channel" in message
     assert not (tmp_path / "png").exists()
     assert main(["convert", str(source), "-o", str(tmp_path / "tiff")]) == 0
     assert tifffile.imread(tmp_path / "tiff" / "1P0A0917_left.tif").shape == (10, 12, 3)
@@ -268,7 +268,7 @@ def test_fetch_of_an_unknown_scene(failure):
 
 def test_demo_does_not_replace_foreign_files(tmp_path, failure):
     (tmp_path / "holiday.jpg").write_text("mine")
-    assert "holds holiday.jpg" in failure("demo", "-o", tmp_path)
+    assert "contains holiday.jpg" in failure("demo", "-o", tmp_path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="displays are announced like this on Linux")

@@ -246,10 +246,10 @@ def test_settings_without_effect_are_noted(
     path = tmp_path / "settings.yaml"
     path.write_text("seed: 3\nsteps: 100\nparameters: {search: {scales: 20}}\n", "utf-8")
     assert main(arguments_of(simulated, tmp_path / "run", "--settings", str(path), "--json")) == 0
-    notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ")]
+    notes = [line for line in capsys.readouterr().err.splitlines() if "setting" in line]
     assert notes == [
-        "note: the setting seed was removed and is ignored: all presets are deterministic",
-        "note: setting steps is not used by preset preview",
+        "napari-dpdeblur: the setting seed was removed and is ignored: all presets are deterministic",
+        "napari-dpdeblur: setting steps is not used by preset preview",
     ]
     recorded = read_run(tmp_path / "run").provenance["settings"]
     assert recorded["parameters"]["search"]["scales"] == 20

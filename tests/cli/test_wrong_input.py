@@ -34,7 +34,7 @@ SENTENCES = {
     "evaluate {s}": "specify a sharp image, a defocus map or both",
     f"baseline onnx {{s}} {LENS} -o {{o}} --model {{f}}": "use a file in the ONNX format",
     "benchmark {e} -o {o}": "contains no captures or ground truth",
-    "benchmark {s} -o {o}": "has no folder calibration; give --calibration",
+    "benchmark {s} -o {o}": "has no folder calibration; use --calibration CAL",
     f"ablation {{s}} {LENS} -o {{o}} --crop 90,0,32,32": "The crop of 32 x 32 px at (90, 0)",
     "focus-stack {e} -o {o} --name 1": "specify the images from near to far",
     "focus-stack {f} -o {o} --name 1": "The slice {f} cannot be read",
