@@ -248,7 +248,8 @@ def test_settings_without_effect_are_noted(
     assert main(arguments_of(simulated, tmp_path / "run", "--settings", str(path), "--json")) == 0
     notes = [line for line in capsys.readouterr().err.splitlines() if "setting" in line]
     assert notes == [
-        "napari-dpdeblur: the setting seed was removed and is ignored: all presets are deterministic",
+        "napari-dpdeblur: the setting seed was removed and is ignored: all presets are "
+        "deterministic",
         "napari-dpdeblur: setting steps is not used by preset preview",
     ]
     recorded = read_run(tmp_path / "run").provenance["settings"]
