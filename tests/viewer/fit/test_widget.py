@@ -201,7 +201,6 @@ def test_settings_survive_the_controls(bench):
 
 def test_every_setting_has_a_control(bench):
     assert set(bench.widget.settings().model_dump()) == set(FitSettings.model_fields)
-<<<<<<< HEAD
     shown = {**bench.widget.main_form.value, **bench.widget.other_form.value}
     fields = {name for name, field in FitSettings.model_fields.items() if is_shown(name, field)}
     assert set(shown) == fields - {"device"}
@@ -219,10 +218,6 @@ def test_only_settings_that_the_preset_uses_are_shown(bench):
     steps.setValue(77)
     assert bench.widget.settings().steps == 77
     assert bench.widget.settings("standard") == FitSettings()
-=======
-    shown = {**bench.widget.main_form.values(), **bench.widget.other_form.values()}
-    assert set(shown) == set(FitSettings.shown_fields()) - {"device"}
->>>>>>> fitting
 
 
 def test_settings_are_remembered(bench, viewer, tmp_path, calibration):
