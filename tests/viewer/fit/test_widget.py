@@ -124,7 +124,7 @@ def assert_cancel_is_quick_and_keeps_the_pictures(bench, child):
     assert bench.widget.panel.run_button.isEnabled()
 
 
-def test_quick_look_at_low_resolution(bench):
+def test_preview_at_low_resolution(bench):
     bench.widget.show_settings(QUICK)
     bench.widget.findChild(QWidget, "quick_whole").click()
     bench.finish()
@@ -135,7 +135,7 @@ def test_quick_look_at_low_resolution(bench):
     )
 
 
-def test_quick_look_at_what_is_visible(bench):
+def test_preview_of_the_visible_region(bench):
     holder = getattr(bench.viewer, "scene", bench.viewer)  # since napari 0.9
     holder.camera.center = (48, 64)
     holder.camera.zoom = 12

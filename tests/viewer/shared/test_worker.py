@@ -173,7 +173,7 @@ def test_panel_shows_progress_and_leaves_the_buttons_right(qtbot):
     assert not panel.cancel_button.isEnabled()
 
 
-def test_stopwatch_counts_only_work(monkeypatch):
+def test_the_timer_counts_without_pauses(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     watch = PausableTimer()

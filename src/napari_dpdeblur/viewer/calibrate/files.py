@@ -7,7 +7,15 @@ from pathlib import Path
 
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QKeyEvent
-from qtpy.QtWidgets import QAbstractItemView, QFileDialog, QLabel, QListWidget, QVBoxLayout, QWidget
+from qtpy.QtWidgets import (
+    QAbstractItemView,
+    QFileDialog,
+    QLabel,
+    QListWidget,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from napari_dpdeblur.viewer.shared.controls import browse_button, in_row, push_button
 
@@ -85,6 +93,7 @@ class CaptureGroup(QWidget):
         label = QLabel(title)
         label.setBuddy(self.list)
         label.setToolTip(tip)
+        label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         files = push_button("Files…", f"add_{name}", f"Add files: {tip}", self._choose_files)
         folder = push_button("Folder…", f"folder_{name}", "Add a folder", self._choose_folder)
         remove = browse_button(
