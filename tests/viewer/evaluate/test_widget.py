@@ -113,7 +113,7 @@ def test_layers_of_others(viewer_model: Any, widget: EvaluateWidget, qtbot: Any)
     assert float(shown["mae"]) < 1e-4
     viewer_model.add_image(random.uniform(size=(60, 70)), name="grey")
     _evaluate(widget, qtbot, "grey", "truth")
-    assert "has shape (1, 60, 70) but the ground truth (3, 60, 70)" in widget.message.text()
+    assert "has shape (1, 60, 70), but the ground truth has (3, 60, 70)" in widget.message.text()
     widget.mode.setCurrentText("Defocus maps")
     _evaluate(widget, qtbot, "same", "truth")
     assert "A colour image cannot be compared as a defocus map" in widget.message.text()

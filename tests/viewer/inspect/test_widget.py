@@ -376,7 +376,7 @@ def test_a_calibration_that_does_not_fit_is_explained(
     monkeypatch.setattr("napari.utils.notifications.notification_manager.dispatch", lambda _: None)
     widget.tabs.setCurrentWidget(widget.refocus_panel)
     qtbot.waitUntil(lambda: bool(shown), timeout=PATIENCE_MS)
-    assert "use the calibration it was fitted with or a round aperture" in shown[0]
+    assert "use the calibration of the fit or a round aperture" in shown[0]
     widget.refocus_panel.lens_kind.setCurrentText("Round aperture")
     assert _refocus(widget, qtbot).shape == (1, HEIGHT, WIDTH)
 
