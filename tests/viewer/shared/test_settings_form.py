@@ -25,7 +25,6 @@ class Example(SettingsModel):
     scale: float | None = setting(None, "px", "A scale; found when not given.", gt=0, le=4)
     is_on: bool = setting(True, NO_UNIT, "Whether to do it.")
     weights: Inner = setting(Inner(), NO_UNIT, "Weights.")
-    seed: int = setting(0, NO_UNIT, "Does nothing.")
     secret: float = Field(1.0, json_schema_extra={"expert": True})
 
 
@@ -59,8 +58,16 @@ def test_values_survive_and_others_stay(form, qtbot):
     assert form.value == {**values, "scale": None}
 
 
-def test_expert_settings_and_the_seed_are_left_out(form):
-    assert {"seed", "secret"}.isdisjoint(form.value)
+def test_expert_settings_are_left_out(form):
+    assert "secret" not in form.value
+
+
+def test_only_named_settings_are_shown(form):
+    count, data = (form.findChild(QWidget, f"setting_{name}") for name in ("count", "weights_data"))
+    form.show_only({"count", "weights"})
+    assert (count.isVisibleTo(form), data.isVisibleTo(form)) == (True, False)
+    form.show_only({"weights", "weights.data"})
+    assert (count.isVisibleTo(form), data.isVisibleTo(form)) == (False, True)
 
 
 def test_limits_names_and_tooltips_come_from_the_model(form):

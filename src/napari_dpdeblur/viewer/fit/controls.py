@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QApplication, QCheckBox, QVBoxLayout, QWidget
 from napari_dpdeblur.array_types import Crop
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.errors import DpDeblurError, SettingsError
+from napari_dpdeblur.fitting.presets import PRESETS
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.jobs import fit_job
 from napari_dpdeblur.viewer.fit.command import SETTINGS_FILE, fit_command
@@ -19,7 +20,6 @@ from napari_dpdeblur.viewer.fit.estimate import estimate_text
 from napari_dpdeblur.viewer.fit.inputs import FitInputs
 from napari_dpdeblur.viewer.fit.loss_plot import LossPlot
 from napari_dpdeblur.viewer.fit.output import OutputFolder
-from napari_dpdeblur.viewer.fit.preset_settings import used_settings
 from napari_dpdeblur.viewer.fit.region import visible_region
 from napari_dpdeblur.viewer.shared import remembered
 from napari_dpdeblur.viewer.shared.controls import (
@@ -120,7 +120,7 @@ class FitControls(JobControls):
         """
         values = {**self.main_form.value, **self.other_form.value, "device": self.devices.device}
         values["preset"] = preset or values["preset"]
-        used = used_settings(values["preset"])
+        used = PRESETS[values["preset"]].uses
         return FitSettings.of({name: value for name, value in values.items() if name in used})
 
     def show_settings(self, settings: FitSettings) -> None:
@@ -133,7 +133,7 @@ class FitControls(JobControls):
 
     def _show_used_settings(self) -> None:
         """Hide the settings that the chosen preset does not use."""
-        used = used_settings(self.main_form.value["preset"])
+        used = PRESETS[self.main_form.value["preset"]].uses
         if used == self._used:
             return
         self._used = used

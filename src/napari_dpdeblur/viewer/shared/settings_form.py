@@ -18,7 +18,6 @@ from napari_dpdeblur.viewer.shared.controls import ignore_wheel, let_shrink
 
 LARGEST_INT, LARGEST_FLOAT = 10**9, 1e9
 FINE_UP_TO, FINE_STEP = 10.0, 0.01  # numbers that stay below get small steps
-SKIPPED = ("parameters", "seed")
 INDENT_PX = 12
 
 
@@ -48,7 +47,7 @@ class SettingsForm(QWidget):
         self._layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for name in model.model_fields if names is None else names:
             field = model.model_fields[name]
-            if is_shown(name, field):
+            if is_shown(field):
                 self._add(name, field, f"{prefix}_{name}")
 
     @property
@@ -63,11 +62,16 @@ class SettingsForm(QWidget):
             if name in values:
                 control.value = _within_limits(control, values[name])
 
-    def show_only(self, names: Collection[str]) -> None:
-        """Hide the rows of all other settings; they keep their values."""
+    def show_only(self, names: Collection[str], group: str = "") -> None:
+        """Hide the rows of all other settings; they keep their values.
+
+        Settings in a group are named like "weights.data".
+        """
         for name, row in self._rows.items():
             for widget in row:
-                widget.setVisible(name in names)
+                widget.setVisible(group + name in names)
+            if isinstance(form := self._controls.get(name), SettingsForm):
+                form.show_only(names, f"{group}{name}.")
 
     def insert_row(self, position: int, label: str, control: QWidget) -> None:
         """Add a control that is not made from the model."""
@@ -125,11 +129,11 @@ class AutomaticNumber:
         self._number.native.setVisible(not self._automatic.value)
 
 
-def is_shown(name: str, field: FieldInfo) -> bool:
+def is_shown(field: FieldInfo) -> bool:
     """Whether a form shows this setting; expert settings are for files and Python."""
     extra = field.json_schema_extra
     is_expert = isinstance(extra, dict) and bool(extra.get("expert"))
-    return not is_expert and name not in SKIPPED
+    return not is_expert
 
 
 def make_control(field: FieldInfo, object_name: str) -> Any:
