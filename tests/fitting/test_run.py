@@ -416,7 +416,7 @@ def test_swapped_views(known: Any, preset: str) -> None:
 def test_a_calibration_of_another_size(tiny: Any) -> None:
     other = synthetic_calibration(80, 96, 1, 1)
     message = refusal(tiny.capture, other, settings_of("preview"))
-    assert "(64 x 96 px, landscape, pixel aspect 1) does not fit the calibration" in message
+    assert "(64 x 96 px, landscape, pixel aspect 1) does not match the calibration" in message
 
 
 @pytest.mark.parametrize("crop", [(0, 0, 65, 40), (-1, 0, 40, 40), (30, 60, 40, 40), (0, 0, 40, 0)])

@@ -103,7 +103,7 @@ def check_map_on_canvas(tour, group):
     tour.show_only(queries.layer_of(tour.viewer, group, DEFOCUS_MAP).name)
     pixels = tour.canvas().astype(int)
     colourful = np.ptp(pixels, axis=-1) > 40
-    assert colourful.mean() > 0.3
+    assert colourful.mean() > 0.2  # a grey picture has none
 
 
 def check_refocus(near, far):

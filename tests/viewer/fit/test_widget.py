@@ -191,6 +191,7 @@ def test_settings_survive_the_controls(bench):
             "threads": 1,
             "steps": 77,
             "device": "cpu",
+            "parameters": {"wiener": {"noise_to_signal": 0.02}},
         }
     )
     bench.widget.show_settings(wanted)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +17,6 @@ from napari_dpdeblur.cli.calibrate.show import print_verdict
 from napari_dpdeblur.errors import CalibrationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from napari_dpdeblur.calibration.events import CalibrationEvent
     from napari_dpdeblur.calibration.solve.settings import SolveSettings
     from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.cli.arguments import Subparsers
@@ -101,6 +96,7 @@ def run(arguments: argparse.Namespace) -> None:
     from napari_dpdeblur.calibration.report.picture import write_calibration_picture
     from napari_dpdeblur.calibration.run import Camera, Captures, calibrate
     from napari_dpdeblur.calibration.target.pattern import load_target
+    from napari_dpdeblur.progress_bar import progress_bar
 
     for path in filter(None, (arguments.output, arguments.picture)):
         _check_output(path, arguments.overwrite)
@@ -108,7 +104,7 @@ def run(arguments: argparse.Namespace) -> None:
     target = load_target(arguments.target)
     captures = Captures(*(_open_all(getattr(arguments, name), arguments) for name in CAPTURES))
     camera = Camera(arguments.camera, arguments.focus_distance)
-    with _progress_bar() as show:
+    with progress_bar(is_quiet=arguments.json) as show:
         calibration = calibrate(captures, target, settings, camera, on_event=show)
     save_calibration(calibration, arguments.output)
     if arguments.picture is not None:
@@ -143,18 +139,3 @@ def _open_all(paths: list[Path], arguments: argparse.Namespace) -> list[DualPixe
 
     levels = given_levels(arguments)
     return [open_capture(*files, **levels) for files in list_captures(paths)]
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Callable[[CalibrationEvent], None]]:
-    """A progress bar on standard error that is fed the events of a calibration."""
-    from tqdm import tqdm
-
-    with tqdm(total=100, desc="Calibrating", unit="%", delay=1) as bar:
-
-        def show(event: CalibrationEvent) -> None:
-            # No refresh here, which would come before the delay.
-            bar.set_postfix_str(f"{event.stage}: {event.detail}", refresh=False)
-            bar.update(round(100 * event.fraction) - bar.n)
-
-        yield show

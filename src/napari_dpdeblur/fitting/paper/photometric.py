@@ -74,7 +74,9 @@ class Photometric:
         terms = self.views.new_zeros(2)
         for start in range(0, self.views.shape[-2], self.strip_rows):
             rows = slice(start, start + self.strip_rows)
-            strip = _Strip(self, [layer.rows(rows) for layer in layers], self.views[..., rows, :])
+            strip = _CompositedRows(
+                self, [layer.rows(rows) for layer in layers], self.views[..., rows, :]
+            )
             terms += strip.gradient()
             check_cancelled()
         for i in range(len(color)):
@@ -117,7 +119,7 @@ class Photometric:
             color_gradient[index].add_(sharp[-len(color) :], alpha=unit)
 
 
-class _Strip:
+class _CompositedRows:
     """Composite some rows of the blurred layers and replace them by their gradients.
 
     The gradients lack the factor weight / gamma, except in the back layer, where both terms meet.

@@ -61,13 +61,15 @@ class Regularisation:
         """Add the gradients to color (L, C, H, W) and alpha (L, 1, H, W); return the terms."""
         terms = color.new_zeros(3)
         for outer, inner, local in strips(color.shape[-2], self.strip_rows):
-            strip = _Strip(self, color[:, :, outer], alpha[:, 0, outer], local, color[0, 0].numel())
+            strip = _RegularisedRows(
+                self, color[:, :, outer], alpha[:, 0, outer], local, color[0, 0].numel()
+            )
             terms += strip.add_gradient(color_gradient[:, :, inner], alpha_gradient[:, 0, inner])
             check_cancelled()
         return dict(zip(("intensity", "alpha", "entropy"), terms, strict=True))
 
 
-class _Strip:
+class _RegularisedRows:
     """The terms of some rows of an image; ``local`` are the rows that count."""
 
     def __init__(

@@ -59,6 +59,7 @@ class FitControls(JobControls):
         self._viewer = viewer
         self._estimated_s: float | None = None
         self._used: frozenset[str] = frozenset()  # settings that are shown
+        self._parameters = FitSettings().parameters  # no controls, but kept
         self._make_choices()
         self._make_panel()
         self._restore()
@@ -121,11 +122,13 @@ class FitControls(JobControls):
         values = {**self.main_form.value, **self.other_form.value, "device": self.devices.device}
         values["preset"] = preset or values["preset"]
         used = PRESETS[values["preset"]].uses
-        return FitSettings.of({name: value for name, value in values.items() if name in used})
+        given = {name: value for name, value in values.items() if name in used}
+        return FitSettings.of({**given, "parameters": self._parameters})
 
     def show_settings(self, settings: FitSettings) -> None:
         """Show these settings in the controls."""
         values = settings.model_dump()
+        self._parameters = settings.parameters
         self.main_form.value = values
         self.other_form.value = values
         self.devices.choose(settings.device)
