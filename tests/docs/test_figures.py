@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from load_script import load_script
 
 import memory_estimates
 import report_figures
@@ -22,19 +21,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 RESULT_FILES = sorted((REPOSITORY / "benchmarks" / "results").glob("*.json"))
 
 
-def load_filler() -> ModuleType:
-    """docs/fill_figures.py as a module."""
-    path = REPOSITORY / "docs" / "fill_figures.py"
-    spec = importlib.util.spec_from_file_location("_fill_figures", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-FILLER = load_filler()
+FILLER = load_script("docs/fill_figures.py")
 PAGES = list(FILLER.pages())
 
 # Numbers that nobody measured here: limits that are promised or checked, and published scores.

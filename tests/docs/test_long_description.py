@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 
 import pytest
+from load_script import load_script
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCE = "https://example.org/project"
@@ -15,11 +15,7 @@ SOURCE = "https://example.org/project"
 def long_description() -> str:
     """What hatchling gets from hatch_build.py."""
     pytest.importorskip("hatchling")
-    spec = importlib.util.spec_from_file_location("_hatch_build", REPOSITORY / "hatch_build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_script("hatch_build.py")
     metadata = {"urls": {"Source": SOURCE}}
     module.LongDescription(str(REPOSITORY), {}).update(metadata)
     return metadata["readme"]["text"]

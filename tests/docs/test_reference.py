@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from load_script import load_script
 
 import napari_dpdeblur
 
@@ -17,18 +17,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 DIRECTIVE = re.compile(r"^\.\. auto\w+:: ([\w.]+)", re.MULTILINE)
 
 
-def load_generator() -> ModuleType:
-    """docs/generate_reference.py as a module."""
-    spec = importlib.util.spec_from_file_location("_reference", DOCS / "generate_reference.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-GENERATOR = load_generator()
+GENERATOR = load_script("docs/generate_reference.py")
 
 
 @pytest.mark.parametrize("name", GENERATOR.PAGES)

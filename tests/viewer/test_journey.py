@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
+from load_script import load_script
 
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.results import read_run
@@ -19,16 +17,11 @@ from napari_dpdeblur.viewer.layers.metadata import (
     TRUE_IMAGE,
 )
 
-SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "make_screenshots.py"
-
 
 @pytest.fixture
 def script():
     """docs/make_screenshots.py as a module."""
-    spec = importlib.util.spec_from_file_location("make_screenshots", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("docs/make_screenshots.py")
 
 
 @pytest.fixture
