@@ -85,10 +85,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Write figures into the documentation.")
     parser.add_argument("--check", action="store_true", help="list what is out of date, only")
     is_check = parser.parse_args().check
+    texts = {page: page.read_text("utf-8") for page in pages()}
+    try:  # all pages or none
+        pairs = {page: (before, filled(before)) for page, before in texts.items()}
+    except FigureError as error:
+        sys.exit(f"Nothing was written: {error}.")
     changes = 0
-    for page in pages():
-        before = page.read_text("utf-8")
-        after = filled(before)
+    for page, (before, after) in pairs.items():
         for line in differences(before, after):
             changes += 1
             print(f"{page.relative_to(REPOSITORY)}: {line}")

@@ -176,3 +176,14 @@ def test_a_report_becomes_a_figure_set_without_published_rows(tmp_path: Path) ->
     table = to_csv(table_rows(rows, published.COMPARISON))
     (tmp_path / "table.csv").write_text(table, "utf-8")
     assert report_figures.mean_scores(tmp_path) == {"two_view": {"psnr_db": 21.0}}
+
+
+def test_a_missing_figure_changes_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known, unknown = tmp_path / "known.md", tmp_path / "unknown.md"
+    known.write_text("<!--=quality_standard.psnr_db:.2f-->0<!--/-->", "utf-8")
+    unknown.write_text("<!--=no_such_set.psnr_db:.2f-->0<!--/-->", "utf-8")
+    monkeypatch.setattr(FILLER, "pages", lambda: iter((known, unknown)))
+    monkeypatch.setattr(sys, "argv", ["fill_figures.py"])
+    with pytest.raises(SystemExit, match=r"^Nothing was written: .* no_such_set in benchmarks"):
+        FILLER.main()
+    assert ">0<" in known.read_text("utf-8")
