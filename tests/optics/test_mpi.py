@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -81,3 +83,22 @@ def test_rendering_is_differentiable(random_kernels: Kernels) -> None:
         return MultiplaneImage(color, alpha, SCALES[:2]).render(blur)
 
     assert torch.autograd.gradcheck(render, (color, alpha))
+
+
+def _slanted(library: Any) -> MultiplaneImage:
+    """An opaque slanted layer and a half-transparent flat one, as arrays or tensors."""
+    random = np.random.default_rng(0)
+    alpha = np.ones((2, 1, 8, 12), np.float32)
+    alpha[1] = 0.5 * (random.random((1, 8, 12)) > 0.5)
+    defocus = np.empty_like(alpha)
+    defocus[0, 0] = np.linspace(1.2, 0.6, 12)
+    defocus[1] = 0.2
+    color = random.random((2, 3, 8, 12)).astype(np.float32)
+    arrays = (color, alpha, np.float32([0.9, 0.2]), defocus)
+    return MultiplaneImage(*(a if library is np else torch.from_numpy(a) for a in arrays))
+
+
+def test_hidden_is_what_nearer_layers_cover() -> None:
+    mpi = _slanted(np)
+    np.testing.assert_allclose(mpi.hidden()[0], mpi.alpha[1], atol=1e-6)
+    np.testing.assert_array_equal(mpi.hidden()[1], 0)

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from napari_dpdeblur.optics import KernelGrid, bias_correction
+from napari_dpdeblur.optics.noise import difference_noise
 
 # Of the published implementation for the whole of scene 005, back to front (reference/README.md).
 PUBLISHED_BIAS = [
@@ -53,3 +54,11 @@ def test_correction_is_in_the_unit_of_the_views(
 ) -> None:
     grids = [random_kernels(2, 2, 7)]
     torch.testing.assert_close(bias_correction(grids, 0.1), bias_correction(grids, 0.5) / 5)
+
+
+def test_the_noise_of_the_views_is_that_which_they_do_not_share() -> None:
+    source = torch.Generator().manual_seed(0)
+    scene = torch.rand(200, 300, generator=source)
+    left, right = (scene + 0.01 * torch.randn(200, 300, generator=source) for _ in range(2))
+    assert difference_noise(left, right) == pytest.approx(1e-4, rel=0.05)
+    assert 0 < difference_noise(scene, scene) < 1e-8

@@ -1,4 +1,5 @@
 from .blur import TiledBlur as TiledBlur
+from .defocused import DefocusedKernels as DefocusedKernels
 from .kernel_check import check_kernels as check_kernels
 from .kernels import KernelGrid as KernelGrid
 from .mpi import MultiplaneImage as MultiplaneImage
@@ -7,6 +8,7 @@ from .tiles import TileLayout as TileLayout
 from .tiles import TileWindows as TileWindows
 
 __all__ = [
+    "DefocusedKernels",
     "KernelGrid",
     "MultiplaneImage",
     "TileLayout",

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor
 
 from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.errors import CalibrationError
-from napari_dpdeblur.optics.kernels import KernelGrid
 from napari_dpdeblur.optics.memory import in_groups
 from napari_dpdeblur.optics.tiles import BlendedAxis, TileLayout, TileWindows
 
 # How many values the FFT windows of one group of tiles may have. On a CPU they should stay in the
 # cache, which is two to three times faster than all tiles at once; others need large batches.
 GROUP_VALUES = {"cpu": 2**20, "other": 2**27}
+
+
+class LayerKernels(Protocol):
+    """Kernels of one layer: a KernelGrid or DefocusedKernels."""
+
+    @property
+    def kernels(self) -> Tensor: ...  # noqa: D102
+    @property
+    def rows(self) -> int: ...  # noqa: D102
+    @property
+    def cols(self) -> int: ...  # noqa: D102
+    @property
+    def size_px(self) -> tuple[int, int]: ...  # noqa: D102
+    def spectrum(self, fft_px: tuple[int, int]) -> Tensor: ...  # noqa: D102
 
 
 class TiledBlur:
@@ -31,7 +44,7 @@ class TiledBlur:
 
     def __init__(
         self,
-        layer_kernels: Sequence[KernelGrid],
+        layer_kernels: Sequence[LayerKernels],
         layout: TileLayout,
         blend_px: int = 32,
     ) -> None:
@@ -102,7 +115,7 @@ class _LayerBlur:
     windows: TileWindows
 
     @classmethod
-    def of(cls, grid: KernelGrid, rows: BlendedAxis, cols: BlendedAxis) -> _LayerBlur:
+    def of(cls, grid: LayerKernels, rows: BlendedAxis, cols: BlendedAxis) -> _LayerBlur:
         height, width = grid.size_px
         windows = TileWindows(rows, cols, (height // 2, width // 2))
         return cls(grid.spectrum(windows.fft_px), windows)
@@ -110,7 +123,9 @@ class _LayerBlur:
     def restricted(self, active: Tensor) -> _LayerBlur:
         kept = [i for i, keep in enumerate(active.tolist()) if keep]
         windows = self.windows.restricted(kept)
-        return replace(self, spectrum=self.spectrum[kept], windows=windows)
+        # A list would do, but an empty one has no type.
+        index = torch.tensor(kept, dtype=torch.long, device=self.spectrum.device)
+        return replace(self, spectrum=self.spectrum[index], windows=windows)
 
     def add_blurred(self, layer: Tensor, out: Tensor) -> None:
         """Add the blurred layer (C, H, W) to the views ``out`` (V, C, H, W)."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from napari_dpdeblur.optics.planes import PLANE_STEP, Plane, layer_planes
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -43,11 +45,14 @@ class MultiplaneImage:
 
     ``color`` (L, C, H, W), ``alpha`` (L, 1, H, W) with an opaque farthest layer, and
     ``defocus_scales`` (L,) in multiples of the calibrated kernels: all tensors, or all arrays.
+    ``defocus`` (L, 1, H, W), if given, is the defocus of every pixel of layers that are slanted or
+    curved; ``defocus_scales`` are then typical values.
     """
 
     color: Any
     alpha: Any
     defocus_scales: Any
+    defocus: Any = None
 
     def visibility(self) -> Any:
         """Share of each layer that the layers in front leave visible: (L, 1, H, W)."""
@@ -63,7 +68,19 @@ class MultiplaneImage:
 
     def defocus_map(self) -> Any:
         """Composite of the layers' defocus scales (supplement, Eq. 2): (H, W)."""
-        return (self.transmittance()[:, 0] * self.defocus_scales[:, None, None]).sum(0)
+        scales = self.defocus_scales[:, None, None] if self.defocus is None else self.defocus[:, 0]
+        return (self.transmittance()[:, 0] * scales).sum(0)
+
+    def hidden(self) -> Any:
+        """What was filled in behind nearer layers: the covered part of each alpha (L, 1, H, W)."""
+        return self.alpha * (1 - self.visibility())
+
+    def planes(self, step: float = PLANE_STEP) -> list[list[Plane]]:
+        """Planes of constant defocus of each layer, at most ``step`` apart; one if it is flat."""
+        scales = [float(scale) for scale in self.defocus_scales]
+        own = [None] * len(scales) if self.defocus is None else self.defocus
+        layers = zip(self.alpha, own, scales, strict=True)
+        return [layer_planes(alpha, defocus, typical, step) for alpha, defocus, typical in layers]
 
     def render(self, blur: TiledBlur) -> Tensor:
         """Both views through the lens (Eq. 2): (V, C, H, W)."""

@@ -1,4 +1,4 @@
-"""Bias of the defocus estimate due to noise (Eq. 5)."""
+"""Noise of the views, and the bias of the defocus estimate that it causes (Eq. 5)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from napari_dpdeblur.optics.kernels import KernelGrid
 from napari_dpdeblur.optics.parameters import OpticsParameters
 
 DEFAULTS = OpticsParameters()
+LAPLACIAN_POWER = 20  # sum of the squared taps of 4 -1 -1 -1 -1
+NORMAL_MEDIAN = 0.6745  # median of |x| of a standard normal distribution
+LEAST_VARIANCE = 1e-9  # of images without noise, so that it can be divided by
 
 
 def bias_correction(
@@ -34,3 +37,12 @@ def bias_correction(
         power = torch.fft.fft2(grid.kernels, s=(size, size)).abs().square().sum(1)
         means.append((floor / (power + floor)).mean())
     return unit * torch.stack(means)
+
+
+def difference_noise(left: Tensor, right: Tensor) -> float:
+    """Variance of the noise of one of two views (H, W), from second differences of theirs."""
+    image = left - right
+    inner = 4 * image[1:-1, 1:-1]
+    beside = image[:-2, 1:-1] + image[2:, 1:-1] + image[1:-1, :-2] + image[1:-1, 2:]
+    spread = float((inner - beside).abs().median()) / NORMAL_MEDIAN
+    return max(spread**2 / LAPLACIAN_POWER, LEAST_VARIANCE) / 2

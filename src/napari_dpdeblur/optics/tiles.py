@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -45,6 +46,17 @@ class TileLayout:
         col_edges, col_tiles = _crop_edges(self.col_edges, left, width)
         kept = [row * self.cols + col for row in row_tiles for col in col_tiles]
         return TileLayout(row_edges, col_edges), kept
+
+    def largest(self, values: Tensor, blend_px: int) -> Tensor:
+        """Largest of the values (L, h, w), at least 0, in each blended tile: (L, tiles)."""
+        around = blend_px // 2
+        widened = torch.nn.functional.pad(values[:, None], (around,) * 4)[:, 0]
+        tiles = [
+            widened[:, top : bottom + 2 * around, left : right + 2 * around].amax((-2, -1))
+            for top, bottom in pairwise(self.row_edges)
+            for left, right in pairwise(self.col_edges)
+        ]
+        return torch.stack(tiles, dim=1)
 
     def coarser(self, rows: int, cols: int) -> TileLayout:
         """Layout of the image reduced by integer factors; tiles shrink to at least one pixel."""
