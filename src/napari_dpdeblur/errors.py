@@ -41,3 +41,12 @@ class EvaluationError(DpDeblurError):
 
 class DownloadError(DpDeblurError):
     """Published data cannot be downloaded or does not match its checksum."""
+
+
+SHOWN_CHARACTERS = 200
+
+
+def shortened(path: object) -> str:
+    """A path as text for a message; a very long one is cut."""
+    text = str(path)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -25,6 +26,8 @@ def progress_bar(
     with tqdm(total=1.0, bar_format=layout) as bar:
 
         def show(progress: StageProgress) -> None:
+            for doubt in getattr(progress, "doubts", ()):
+                bar.write(f"Warning: {doubt}", file=sys.stderr)
             bar.n = progress.fraction
             count = f"{progress.stage} {progress.step}/{progress.total}"
             bar.set_description_str(count, refresh=False)

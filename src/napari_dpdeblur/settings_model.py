@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import reprlib
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from napari_dpdeblur.errors import SettingsError
 
@@ -27,9 +29,27 @@ def setting(
 
 
 class SettingsModel(BaseModel):
-    """Frozen settings that refuse unknown names, infinity and NaN."""
+    """Frozen settings that refuse unknown names, infinity and NaN.
+
+    ``removed`` are settings of earlier versions and their defaults; they are ignored, with a
+    warning if they were changed.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    removed: ClassVar[Mapping[str, Any]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_removed(cls, values: Any) -> Any:
+        """Accept settings that were removed, until version 0.4."""
+        if not isinstance(values, dict) or not cls.removed.keys() & values.keys():
+            return values
+        for name in cls.removed.keys() & values.keys():
+            if values[name] != cls.removed[name]:
+                warnings.warn(
+                    f"the setting {name} was removed and is ignored", FutureWarning, stacklevel=2
+                )
+        return {name: value for name, value in values.items() if name not in cls.removed}
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:

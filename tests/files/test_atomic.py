@@ -85,3 +85,21 @@ def test_an_error_while_writing_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "disk" / "real.txt").write_text("old")
+    link = tmp_path / "link.txt"
+    link.symlink_to(tmp_path / "disk" / "real.txt")
+    write_atomically(link, b"new")
+    assert link.is_symlink()
+    assert (tmp_path / "disk" / "real.txt").read_text() == "new"
+    assert [path.name for path in (tmp_path / "disk").iterdir()] == ["real.txt"]
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "焦" * 85, "n" + "." + "s" * 253])
+def test_the_longest_names_can_be_written(tmp_path: Path, name: str) -> None:
+    """The name of the temporary sibling must not be longer."""
+    write_atomically(tmp_path / name, b"new")
+    assert [path.name for path in tmp_path.iterdir()] == [name]

@@ -9,21 +9,26 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from napari_dpdeblur.files import leftovers
+from napari_dpdeblur.files.destination import written_path
+
+MAX_SUFFIX = 16
 
 
 @contextmanager
 def atomic_file(path: Path, overwrite: bool = True) -> Iterator[Path]:
     """Yield the path of a temporary sibling, which is renamed to ``path`` on success.
 
-    On failure the sibling is removed and ``path`` is left unchanged. Raises OSError, which the
+    On failure the sibling is removed and ``path`` is left unchanged. A link stays: what it leads
+    to is replaced. Raises OSError, which the
     caller turns into a message; FileExistsError without ``overwrite``.
     """
-    path = Path(os.path.abspath(path))
+    path = written_path(path)
     if not overwrite and path.exists():
         raise FileExistsError(17, "File exists", str(path))
     leftovers.clear(path)
     # The suffix stays last, because writers choose the format by it.
-    beside = path.with_name(f"{leftovers.prefix(path)}{secrets.token_hex(6)}{path.suffix}")
+    suffix = path.suffix if len(path.suffix) <= MAX_SUFFIX else ""
+    beside = path.with_name(f"{leftovers.prefix(path)}{secrets.token_hex(6)}{suffix}")
     try:
         yield beside
         sync_file(beside)

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 OLD_S = 24 * 3600.0
-NAME_LENGTH = 80
+NAME_BYTES = 80
 _OWNER = re.compile(r"(.*)\.(\d+)-[^-]*")
 
 
@@ -50,11 +50,12 @@ def clear(path: Path) -> None:
 
 
 def _start(path: Path) -> str:
-    return f".{path.name[:NAME_LENGTH]}"
+    """The beginning of the name: file systems limit its bytes, not its characters."""
+    return f".{path.name.encode(errors='replace')[:NAME_BYTES].decode(errors='ignore')}"
 
 
 def _host() -> str:
-    return re.sub(r"[^\w]", "_", platform.node())[:40]
+    return re.sub(r"[^\w]", "_", platform.node(), flags=re.ASCII)[:40]
 
 
 def _siblings(path: Path, start: str) -> list[Path]:

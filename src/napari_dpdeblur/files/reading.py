@@ -10,7 +10,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from napari_dpdeblur.errors import DpDeblurError, shortened
+
 BLOCK_BYTES = 1 << 20
+
+
+@contextmanager
+def accessing(path: str | os.PathLike[str], error: type[DpDeblurError]) -> Iterator[None]:
+    """Turn the OSError of a path that nobody may look at, or that is too long, into ``error``."""
+    try:
+        yield
+    except OSError as reason:
+        raise error(
+            f"{shortened(path)} cannot be accessed: {reason.strerror or reason}."
+        ) from reason
 
 
 @contextmanager
