@@ -40,6 +40,19 @@ def write_image() -> Callable[[Path, np.ndarray], Path]:
     return _write_image
 
 
+def _views(height: int = 60, width: int = 90, dtype: type = np.uint8) -> tuple[np.ndarray, ...]:
+    random = np.random.default_rng(7).uniform(0, 1, (height, width + 1, 3)).astype(np.float32)
+    smooth = cv2.GaussianBlur(random, (0, 0), 2)
+    smooth = (smooth - smooth.min()) / np.ptp(smooth) * np.iinfo(dtype).max
+    return smooth[:, :-1].astype(dtype), smooth[:, 1:].astype(dtype)
+
+
+@pytest.fixture
+def views() -> Callable[..., tuple[np.ndarray, ...]]:
+    """Two RGB pictures (H, W, 3) of one texture, shifted by a pixel."""
+    return _views
+
+
 @pytest.fixture
 def app_pair(tmp_path: Path) -> tuple[Path, Path]:
     """Left and right file as the capture app writes them, 10 x 6 px."""

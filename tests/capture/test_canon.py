@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from napari_dpdeblur.capture import looks_like_capture, open_capture
+from napari_dpdeblur.capture import looks_like_capture, open_capture, read_capture_header
 from napari_dpdeblur.capture.canon import separate_views
 from napari_dpdeblur.errors import CaptureError
 
 BLACK = (510, 511, 512, 513)
 WHITE = 16000
+CR3_START = b"\0\0\0\x18ftypcrx \0\0\0\x01crx isom"
 CR2_START = b"II*\x00\x10\x00\x00\x00CR\x02\x00"
 
 
@@ -93,6 +96,118 @@ def test_damaged_raw_file(tmp_path: Path):
     assert looks_like_capture(tmp_path / "a.CR2")
     with pytest.raises(CaptureError, match=r"a\.CR2 cannot be read as a dual-pixel raw file"):
         open_capture(tmp_path / "a.CR2")
+
+
+@dataclass
+class Sizes:
+    raw_height: int
+    raw_width: int
+    height: int
+    width: int
+
+
+@dataclass
+class Other:
+    focal_length: float
+    aperture: float
+
+
+@pytest.fixture
+def decoder(monkeypatch):
+    """Let `rawpy.imread` return these frames instead of decoding a file; nobody has a real one."""
+
+    def decode(*frames: FakeRaw, other: Other | None = None) -> None:
+        def imread(path: str, shot_select: int) -> object:
+            frame = frames[shot_select]
+            frame.sizes = Sizes(*frame.raw_image_visible.shape * 2)
+            if other is not None:
+                frame.other = other
+            return nullcontext(frame)
+
+        monkeypatch.setitem(sys.modules, "rawpy", SimpleNamespace(imread=imread))
+
+    return decode
+
+
+@pytest.fixture(params=["a.CR2", "a.CR3"])
+def raw_file(request, tmp_path: Path) -> Path:
+    path = tmp_path / request.param
+    path.write_bytes(CR2_START if path.suffix == ".CR2" else CR3_START)
+    return path
+
+
+def test_a_raw_file_of_either_kind_becomes_a_capture(raw_file, decoder):
+    both, first = FakeRaw(_mosaic(1000, 2000, 2200, 600)), FakeRaw(_mosaic(400, 900, 1000, 100))
+    both.raw_image_visible[0, 0] = WHITE
+    decoder(both, first, other=Other(focal_length=50.0, aperture=4.0))
+    assert looks_like_capture(raw_file)
+    assert looks_like_capture(raw_file.parent)
+    capture = open_capture(raw_file)
+    assert capture.source.format == f"canon-dual-pixel-{raw_file.suffix[1:].lower()}"
+    assert (capture.shape, capture.encoding) == ((2, 3, 3, 4), "linear")
+    np.testing.assert_allclose(capture.raw[1, :, 1, 1], [600, 1150, 500])
+    assert np.argwhere(capture.invalid).tolist() == [[0, 0]]
+    assert capture.describe()["invalid_fraction"] == pytest.approx(1 / 12)
+    assert capture.describe()["optics"] == {"focal_length_mm": 50.0, "f_number": 4.0}
+
+
+class Packed:
+    """A raw image whose pixels must not be unpacked."""
+
+    def __init__(self, height: int, width: int) -> None:
+        self.sizes = Sizes(height + 2, width + 4, height, width)
+        self.other = Other(focal_length=50.0, aperture=4.0)
+
+
+def test_the_header_of_a_raw_file_is_read_without_unpacking(raw_file, monkeypatch):
+    frames = [Packed(6, 8), Packed(6, 8)]
+    fake = SimpleNamespace(imread=lambda path, shot_select: nullcontext(frames[shot_select]))
+    monkeypatch.setitem(sys.modules, "rawpy", fake)
+    header = read_capture_header(raw_file)
+    assert header.format == f"canon-dual-pixel-{raw_file.suffix[1:].lower()}"
+    assert (header.shape, header.dtype) == ((2, 3, 3, 4), "float32")
+    assert (header.black, header.white) == (0, None)
+    assert header.describe()["optics"] == {"focal_length_mm": 50.0, "f_number": 4.0}
+    frames[1] = Packed(2, 2)
+    with pytest.raises(CaptureError, match="it has no second frame of the same size"):
+        read_capture_header(raw_file)
+
+
+def test_a_decoder_that_knows_no_optics(raw_file, decoder):
+    frames = FakeRaw(_mosaic(9, 9, 9, 9)), FakeRaw(_mosaic(4, 4, 4, 4))
+    decoder(*frames)
+    assert open_capture(raw_file).optics is None
+    decoder(*frames, other=Other(focal_length=0.0, aperture=float("inf")))
+    assert open_capture(raw_file).optics is None
+
+
+def test_a_raw_file_without_a_second_frame(raw_file, decoder):
+    frame = FakeRaw(_mosaic(1, 2, 3, 4))
+    decoder(frame, frame)
+    with pytest.raises(CaptureError, match=r"it has only one frame; enable Dual Pixel RAW"):
+        open_capture(raw_file)
+
+
+def test_another_file_named_like_a_raw_file(tmp_path: Path):
+    for name in ("a.CR2", "b.CR3"):
+        (tmp_path / name).write_bytes(b"\0\0\0\x18ftypheic....")
+        assert not looks_like_capture(tmp_path / name)
+
+
+def test_black_level_that_the_second_frame_does_not_have():
+    both = FakeRaw(_mosaic(1000, 2000, 2200, 600))
+    first = FakeRaw(_mosaic(400, 900, 1000, 100), black_level_per_channel=(0, 0, 0, 0))
+    views, _, _ = separate_views(both, first, Path("a.CR3"))
+    np.testing.assert_allclose(views[0, :, 1, 1], [400, 950, 100])
+
+
+def test_the_sum_clips_at_the_level_that_the_camera_states():
+    both, first = FakeRaw(_mosaic(1000, 2000, 2200, 600)), FakeRaw(_mosaic(400, 900, 1000, 100))
+    both.camera_white_level_per_channel = (15000, 0, 15000, 15000)
+    both.raw_image_visible[0, 0] = 15000  # red
+    both.raw_image_visible[0, 3] = 15000  # green, of which the camera says nothing
+    _, invalid, _ = separate_views(both, first, Path("a.CR3"))
+    assert np.argwhere(invalid).tolist() == [[0, 0]]
 
 
 @pytest.fixture

@@ -116,3 +116,23 @@ def test_doubtful_black_level_gives_a_warning_and_stays(make_capture, black, tex
     assert text in capture.describe()["warnings"][0]
     assert "4096" in capture.describe()["warnings"][0]
     assert capture.black == black
+
+
+def test_identical_views_are_a_warning(make_capture):
+    raw = np.random.default_rng(0).integers(0, 60000, (2, 1, 6, 8), dtype=np.uint16)
+    assert "identical" not in str(make_capture(raw.copy()).describe()["warnings"])
+    raw[1] = raw[0]
+    assert (
+        "The two views are identical; unless the whole scene is in focus, one file is a copy of "
+        "the other." in (make_capture(raw).describe()["warnings"])
+    )
+
+
+def test_a_transposed_capture_keeps_its_marks_and_its_pixels(make_capture):
+    raw = np.random.default_rng(0).integers(0, 60000, (2, 3, 6, 8), dtype=np.uint16)
+    invalid = np.zeros((6, 8), bool)
+    invalid[1, 5] = True
+    capture = make_capture(raw, invalid=invalid, pixel_aspect=2.0).with_orientation("transposed")
+    assert capture.invalid is not None
+    assert capture.invalid[5, 1]
+    assert (capture.shape, capture.pixel_aspect) == ((2, 3, 8, 6), 0.5)

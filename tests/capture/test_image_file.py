@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from napari_dpdeblur.capture.image_file import read_image_header, read_pixels
+from napari_dpdeblur.capture.picture import decode_picture
 from napari_dpdeblur.errors import CaptureError
 
 
@@ -83,3 +84,32 @@ def test_something_else_renamed(tmp_path: Path, content: bytes):
 def test_unreadable_file(tmp_path: Path):
     with pytest.raises(CaptureError, match="cannot be read"):
         read_pixels(tmp_path / "missing.png")
+
+
+def test_a_damaged_jpeg_is_refused_in_silence(tmp_path, capfd):
+    """libjpeg would print its complaints on standard error."""
+    random = np.random.default_rng(0)
+    noise = cv2.GaussianBlur(random.uniform(0, 255, (64, 80)).astype(np.float32), (0, 0), 1)
+    data = cv2.imencode(".jpg", noise.astype(np.uint8))[1].tobytes()
+    path = tmp_path / "view.jpg"
+    for trial in range(60):
+        damaged = bytearray(data)
+        if trial % 2:
+            del damaged[random.integers(400, len(data) - 2) :]
+        else:
+            for place in random.integers(200, len(data), 5):
+                damaged[place] = random.integers(256)
+        path.write_bytes(damaged)
+        found = decode_picture(path)
+        assert found is None or trial % 2 == 0, "a truncated file is not filled with grey"
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("shape", [(64, 80), (64, 80, 3)])
+def test_a_jpeg_is_decoded_as_by_opencv(shape, tmp_path):
+    pixels = np.random.default_rng(1).uniform(0, 255, shape).astype(np.uint8)
+    data = cv2.imencode(".jpg", pixels)[1]
+    path = tmp_path / "view.jpg"
+    path.write_bytes(data.tobytes())
+    expected = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
+    assert np.abs(decode_picture(path).astype(int) - expected).max() <= 2

@@ -222,3 +222,34 @@ def test_other_peoples_pictures_are_left_alone(tmp_path: Path, noise, write_imag
     assert not looks_like_capture(tmp_path)
     assert not looks_like_capture(tmp_path / "missing_left.pgm")
     assert not looks_like_capture("\0")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"P2 2 1 65535 1 2\n", r"a_left\.pgm is not a binary PGM image \(it does not start with"),
+        (
+            b"P5 2 1 255 ab",
+            r"a_left\.pgm has 8 bits per value, but the capture app writes 16",
+        ),
+        (b"", r"a_left\.pgm is not a binary PGM image"),
+        (b"P5 0 1 65535 ", r"a_left\.pgm has an invalid PGM header"),
+    ],
+)
+def test_a_folder_says_what_is_wrong_with_its_files(
+    tmp_path: Path, content: bytes, sentence: str
+) -> None:
+    for side in ("left", "right"):
+        (tmp_path / f"a_{side}.pgm").write_bytes(content)
+    with pytest.raises(CaptureError, match=sentence):
+        open_capture(tmp_path)
+    with pytest.raises(CaptureError, match=sentence):
+        list_captures([tmp_path])
+    assert find_captures(tmp_path) == []
+
+
+def test_a_folder_with_a_good_and_a_bad_capture_is_opened(tmp_path: Path) -> None:
+    pixels = np.full((4, 6), 9000, np.uint16)
+    write_pgm_pair(tmp_path, "good", pixels, pixels)
+    (tmp_path / "a_left.pgm").write_bytes(b"")
+    assert open_capture(tmp_path).name == "good"

@@ -84,7 +84,9 @@ def test_other_png_with_a_published_name(tmp_path: Path, noise, write_image, sha
     for side in ("left", "right"):
         write_image(tmp_path / f"001_{side}.png", noise(shape, dtype, 200))
     with pytest.raises(CaptureError, match=rf"001_left\.png is not a 16-bit .* \({kind}\)"):
-        open_capture(tmp_path / "001_left.png")
+        open_capture(tmp_path / "001_left.png", format="pixel-published-png")
+    write_image(tmp_path / "001_right.png", noise(shape, dtype, 200)[::-1])
+    assert open_capture(tmp_path / "001_left.png").source.format == "picture-pair"
 
 
 def test_16_bit_png_that_is_not_on_the_14_bit_scale(tmp_path: Path, noise, write_image):

@@ -1,4 +1,4 @@
-"""Read captures of Canon dual-pixel cameras: two published datasets and raw files (CR2).
+"""Read captures of Canon dual-pixel cameras: two published datasets and raw files (CR2, CR3).
 
 The raw reader follows the documented layout (frame 0 = A + B, frame 1 = A). Its arithmetic is
 tested, but it has not been tried on a real file.
@@ -7,26 +7,39 @@ tested, but it has not been tried on a real file.
 from __future__ import annotations
 
 import importlib
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from napari_dpdeblur.capture.dual_pixel import SRGB, DualPixelCapture, Source
+from napari_dpdeblur.capture.camera_optics import CameraOptics
+from napari_dpdeblur.capture.dual_pixel import DualPixelCapture, Source
 from napari_dpdeblur.capture.formats import (
     CaptureFormat,
     CapturePart,
     Levels,
+    pair_header,
     pair_in_folder,
+    read_view_headers,
     read_views,
+    with_pixels,
 )
-from napari_dpdeblur.capture.image_file import read_image_header, read_pixels
+from napari_dpdeblur.capture.header import SRGB, CaptureHeader, ViewHeader
+from napari_dpdeblur.capture.image_file import (
+    read_image_header,
+    read_pixels,
+    read_pixels_header,
+)
 from napari_dpdeblur.errors import CaptureError
 from napari_dpdeblur.files import open_regular
 
 LEFT_RIGHT = ("L", "R")
 _DPDD_FOLDER_ENDS = ("_l", "_r")
 _CR2_MARK = b"CR\x02"
+_CR3_MARK = b"ftypcrx "
 MAX_RAW_PIXELS = 100_000_000
 
 
@@ -72,42 +85,121 @@ def _load_jpeg(part: CapturePart, levels: Levels) -> DualPixelCapture:
 def _load_srgb(part: CapturePart, levels: Levels, format_id: str) -> DualPixelCapture:
     """Views developed by Canon's software: sRGB-encoded, without a black level."""
     raw = read_views(part, read_pixels)
-    black, white = levels.resolve(0.0, float(np.iinfo(raw.dtype).max))
-    source = Source.of(format_id, part.files)
-    return DualPixelCapture(raw, black, white, part.name, source, encoding=SRGB)
+    header = _read_srgb_header(part, levels, format_id)
+    return with_pixels(header, raw, part, _srgb_levels(raw.dtype, levels))
 
 
-def _locate_raw(path: Path) -> CapturePart | None:
+def _read_srgb_header(part: CapturePart, levels: Levels, format_id: str) -> CaptureHeader:
+    view = read_view_headers(part, read_pixels_header)
+    return pair_header(part, format_id, view, _srgb_levels(view.dtype, levels), encoding=SRGB)
+
+
+def _read_dpdd_header(part: CapturePart, levels: Levels) -> CaptureHeader:
+    return _read_srgb_header(part, levels, DPDD_PNG.id)
+
+
+def _read_jpeg_header(part: CapturePart, levels: Levels) -> CaptureHeader:
+    return _read_srgb_header(part, levels, NUMBERED_JPEG.id)
+
+
+def _srgb_levels(dtype: np.dtype[Any], levels: Levels) -> tuple[float, float]:
+    return levels.resolve(0.0, float(np.iinfo(dtype).max))
+
+
+def _locate_cr2(path: Path) -> CapturePart | None:
     return CapturePart(path, path.stem) if path.suffix.lower() == ".cr2" else None
 
 
-def _claims_raw(part: CapturePart) -> bool:
+def _locate_cr3(path: Path) -> CapturePart | None:
+    return CapturePart(path, path.stem) if path.suffix.lower() == ".cr3" else None
+
+
+def _claims_cr2(part: CapturePart) -> bool:
     with open_regular(part.path) as (file, _):
         return file.read(11)[8:] == _CR2_MARK
 
 
-def _load_raw(part: CapturePart, levels: Levels) -> DualPixelCapture:
+def _claims_cr3(part: CapturePart) -> bool:
+    with open_regular(part.path) as (file, _):
+        return file.read(12)[4:] == _CR3_MARK
+
+
+def _load_cr2(part: CapturePart, levels: Levels) -> DualPixelCapture:
+    return _load_raw(part, levels, CANON_CR2.id)
+
+
+def _load_cr3(part: CapturePart, levels: Levels) -> DualPixelCapture:
+    return _load_raw(part, levels, CANON_CR3.id)
+
+
+def _load_raw(part: CapturePart, levels: Levels, format_id: str) -> DualPixelCapture:
+    with _raw_frames(part.path) as (both, first):
+        views, invalid, white = separate_views(both, first, part.path)
+        optics = _raw_optics(both)
+    black_level, white_level = levels.resolve(0.0, white)
+    source = Source.of(format_id, part.files)
+    return DualPixelCapture(
+        views, black_level, white_level, part.name, source, invalid=invalid, optics=optics
+    )
+
+
+def _read_cr2_header(part: CapturePart, levels: Levels) -> CaptureHeader:
+    return _read_raw_header(part, levels, CANON_CR2.id)
+
+
+def _read_cr3_header(part: CapturePart, levels: Levels) -> CaptureHeader:
+    return _read_raw_header(part, levels, CANON_CR3.id)
+
+
+def _read_raw_header(part: CapturePart, levels: Levels, format_id: str) -> CaptureHeader:
+    """Size and optics; nothing is unpacked, so the white level stays unknown."""
+    with _raw_frames(part.path) as (both, first):
+        sizes = [(image.sizes.height, image.sizes.width) for image in (both, first)]
+        optics = _raw_optics(both)
+    if sizes[0] != sizes[1]:
+        raise _no_second_frame(part.path)
+    height, width = (int(size) // 2 for size in sizes[0])
+    view = ViewHeader((3, height, width), np.dtype(np.float32))
+    found = (0.0 if levels.black is None else levels.black, levels.white)
+    return pair_header(part, format_id, view, found, optics=optics)
+
+
+@contextmanager
+def _raw_frames(path: Path) -> Iterator[tuple[Any, Any]]:
+    """Both frames of a raw file, not unpacked yet."""
     rawpy = _import_rawpy()
     try:
-        with open_regular(part.path):  # the decoder would block on a pipe
+        with open_regular(path):  # the decoder would block on a pipe
             pass
         with (
-            rawpy.imread(str(part.path), shot_select=0) as both,
-            rawpy.imread(str(part.path), shot_select=1) as first,
+            rawpy.imread(str(path), shot_select=0) as both,
+            rawpy.imread(str(path), shot_select=1) as first,
         ):
-            _check_raw_size(both, part.path)
-            _check_raw_size(first, part.path)
-            views, invalid, white = separate_views(both, first, part.path)
+            _check_raw_size(both, path)
+            _check_raw_size(first, path)
+            yield both, first
     except CaptureError:
         raise
     except Exception as error:  # a damaged file makes the decoder fail in many ways
         raise CaptureError(
-            f"{part.path} cannot be read as a dual-pixel raw file ({error}); enable Dual Pixel RAW "
-            "in the camera."
+            f"{path} cannot be read as a dual-pixel raw file ({error}); enable Dual Pixel RAW in "
+            "the camera."
         ) from error
-    black_level, white_level = levels.resolve(0.0, white)
-    source = Source.of(CANON_RAW.id, part.files)
-    return DualPixelCapture(views, black_level, white_level, part.name, source, invalid=invalid)
+
+
+def _no_second_frame(path: Path) -> CaptureError:
+    return CaptureError(
+        f"{path} is not a dual-pixel raw file: it has no second frame of the same size."
+    )
+
+
+def _raw_optics(image: Any) -> CameraOptics | None:
+    """Focal length and aperture as the decoder reports them; it knows no focus distance."""
+    found = getattr(image, "other", None)
+    names = {"focal_length_mm": "focal_length", "f_number": "aperture"}
+    values = {name: float(getattr(found, own, 0) or 0) for name, own in names.items()}
+    known = {name: value for name, value in values.items() if 0 < value < math.inf}
+    return CameraOptics.of(known) if known else None
 
 
 def _check_raw_size(image: Any, path: Path) -> None:
@@ -138,25 +230,36 @@ def separate_views(both: Any, first: Any, path: Path) -> tuple[np.ndarray, np.nd
     level above black. Not yet tried on a real file.
     """
     if both.raw_image_visible.shape != first.raw_image_visible.shape:
-        raise CaptureError(
-            f"{path} is not a dual-pixel raw file: it has no second frame of the same size."
-        )
-    total, view_a = _above_black(both), _above_black(first)
+        raise _no_second_frame(path)
+    # The decoder may not know the black level of the second frame: it is that of the first.
+    levels = [image.black_level_per_channel for image in (both, first)]
+    total = _above_black(both, levels[0])
+    view_a = _above_black(first, levels[1] if any(levels[1]) else levels[0])
     if np.array_equal(both.raw_image_visible, first.raw_image_visible):
         raise CaptureError(
             f"{path} is not a dual-pixel raw file: it has only one frame; enable Dual Pixel RAW in "
             "the camera."
         )
-    clips = both.raw_image_visible >= both.white_level
+    clips = _clips(both)
     views = np.stack([_bayer_to_rgb(plane, both) for plane in (view_a, total - view_a)])
     height, width = views.shape[-2:]
     cells = clips[: 2 * height, : 2 * width].reshape(height, 2, width, 2)
     white = float(both.white_level) - float(max(both.black_level_per_channel))
-    return views, cells.any(axis=(1, 3)), white
+    return views, np.asarray(cells.any(axis=(1, 3))), white
 
 
-def _above_black(image: Any) -> np.ndarray:
-    black = np.asarray(image.black_level_per_channel, np.float32)
+def _clips(both: Any) -> np.ndarray:
+    """Where the sum is at its white level, which it reaches a stop before either half."""
+    camera_white = getattr(both, "camera_white_level_per_channel", None)
+    whites = np.full(len(both.black_level_per_channel), float(both.white_level))
+    if camera_white is not None:  # what the camera says, where it is lower
+        known = np.asarray(camera_white, float)
+        whites = np.where(known > 0, np.minimum(known, whites), whites)
+    return np.asarray(both.raw_image_visible >= whites[both.raw_colors_visible])
+
+
+def _above_black(image: Any, black_levels: Sequence[int]) -> np.ndarray:
+    black = np.asarray(black_levels, np.float32)
     return np.asarray(image.raw_image_visible.astype(np.float32) - black[image.raw_colors_visible])
 
 
@@ -178,6 +281,7 @@ DPDD_PNG = CaptureFormat(
     locate=_locate_dpdd,
     claims=_claims_dpdd,
     load=_load_dpdd,
+    read_header=_read_dpdd_header,
 )
 NUMBERED_JPEG = CaptureFormat(
     id="canon-numbered-jpeg",
@@ -186,12 +290,23 @@ NUMBERED_JPEG = CaptureFormat(
     locate=_locate_jpeg,
     claims=_claims_jpeg,
     load=_load_jpeg,
+    read_header=_read_jpeg_header,
 )
-CANON_RAW = CaptureFormat(
+CANON_CR2 = CaptureFormat(
     id="canon-dual-pixel-cr2",
     example="IMG_0001.CR2",
     patterns=("*.CR2", "*.cr2"),
-    locate=_locate_raw,
-    claims=_claims_raw,
-    load=_load_raw,
+    locate=_locate_cr2,
+    claims=_claims_cr2,
+    load=_load_cr2,
+    read_header=_read_cr2_header,
+)
+CANON_CR3 = CaptureFormat(
+    id="canon-dual-pixel-cr3",
+    example="IMG_0001.CR3",
+    patterns=("*.CR3", "*.cr3"),
+    locate=_locate_cr3,
+    claims=_claims_cr3,
+    load=_load_cr3,
+    read_header=_read_cr3_header,
 )

@@ -11,16 +11,21 @@ from typing import Any
 import cv2
 import numpy as np
 
+from napari_dpdeblur.capture.camera_optics import CameraOptics
+from napari_dpdeblur.capture.header import (
+    LANDSCAPE,
+    LINEAR,
+    SRGB,
+    UNIT,
+    CaptureHeader,
+    check_aspect,
+    check_levels,
+)
 from napari_dpdeblur.capture.levels import black_warning, darkest_level, srgb_to_linear
 from napari_dpdeblur.errors import CaptureError
 from napari_dpdeblur.files import digest
 
-MAX_PIXEL_ASPECT = 16.0
-LANDSCAPE = "landscape"
-TRANSPOSED = "transposed"
-LINEAR = "linear"
-SRGB = "srgb"
-UNIT = "(raw - black) / white"
+STRIP_ROWS = 256
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,8 @@ class DualPixelCapture:
     ``raw`` has the shape (2, C, H, W): left, right; C is 1 or 3; disparity runs along x. It is
     read-only. ``black`` and ``white`` are levels in raw units, ``pixel_aspect`` is the height of
     a pixel divided by its width, ``row_upsampling`` is 2 when the rows were interpolated from
-    half as many. ``invalid`` (H, W) marks invalid pixels; None: all are valid.
+    half as many. ``invalid`` (H, W) marks invalid pixels; None: all are valid. ``optics`` is what
+    is known about lens and sensor, ``notes`` are sentences about what was assumed.
     """
 
     raw: np.ndarray
@@ -66,11 +72,13 @@ class DualPixelCapture:
     encoding: str = LINEAR
     unit: str = UNIT
     invalid: np.ndarray | None = None
+    optics: CameraOptics | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_raw(self.raw, self.name)
-        _check_levels(self.black, self.white, self.name)
-        _check_aspect(self.pixel_aspect, self.name)
+        check_levels(self.black, self.white, self.name)
+        check_aspect(self.pixel_aspect, self.name)
         self.raw.setflags(write=False)
 
     def __repr__(self) -> str:
@@ -89,12 +97,19 @@ class DualPixelCapture:
     @cached_property
     def views(self) -> np.ndarray:
         """Linear values (raw - black) / white, clipped at 0: float32 (2, C, H, W)."""
-        values = (self.raw.astype(np.float32) - np.float32(self.black)) / np.float32(self.white)
-        np.maximum(values, 0.0, out=values)
-        if self.encoding == SRGB:
-            values = srgb_to_linear(values)
+        values = self._linear(self.raw)
         values.setflags(write=False)
         return values
+
+    def _linear(self, raw: np.ndarray) -> np.ndarray:
+        """Raw values of any shape as float32 in linear units."""
+        values = (raw.astype(np.float32) - np.float32(self.black)) / np.float32(self.white)
+        np.maximum(values, 0.0, out=values)
+        return srgb_to_linear(values) if self.encoding == SRGB else values
+
+    def with_swapped_views(self) -> DualPixelCapture:
+        """The capture with its left and right view exchanged."""
+        return replace(self, raw=self.raw[::-1])
 
     def with_square_pixels(self) -> DualPixelCapture:
         """The capture with rows interpolated (bilinearly) to square pixels."""
@@ -124,33 +139,85 @@ class DualPixelCapture:
         invalid = None if self.invalid is None else self.invalid[window]
         return replace(self, raw=self.raw[(..., *window)], invalid=invalid)
 
+    def with_orientation(self, orientation: str) -> DualPixelCapture:
+        """The capture with its views transposed, if it does not have this orientation yet."""
+        turned = self.header.with_orientation(orientation)
+        if orientation == self.orientation:
+            return self
+        return replace(
+            self,
+            raw=np.ascontiguousarray(self.raw.swapaxes(-1, -2)),
+            pixel_aspect=turned.pixel_aspect,
+            row_upsampling=turned.row_upsampling,
+            orientation=orientation,
+            invalid=None if self.invalid is None else self.invalid.T,
+        )
+
+    def with_optics(
+        self, sensor_width_mm: float | None = None, **known: float | str | None
+    ) -> DualPixelCapture:
+        """The capture with these properties of its optics; None keeps what is known.
+
+        ``known`` are fields of ``CameraOptics``. ``sensor_width_mm`` is the width of the part
+        of the sensor that the picture shows, as it is stored; it gives the pixel pitch.
+        """
+        return replace(self, optics=self.header.with_optics(sensor_width_mm, **known).optics)
+
+    @property
+    def stored_width_px(self) -> int:
+        """Columns of the files, which are the rows of a transposed capture."""
+        return self.header.stored_width_px
+
+    @property
+    def header(self) -> CaptureHeader:
+        """Everything but the pixels and what they say."""
+        return CaptureHeader(
+            self.shape,
+            str(self.raw.dtype),
+            self.black,
+            self.white,
+            self.name,
+            self.source.format,
+            self.source.files,
+            self.pixel_aspect,
+            self.row_upsampling,
+            self.orientation,
+            self.encoding,
+            self.unit,
+            self.optics,
+            self.notes,
+        )
+
+    def _mean(self, side: int) -> float:
+        """Mean of a view, in strips: as floats, large views would take much memory."""
+        sums, rows = [], self.raw.shape[-2]
+        for top in range(0, rows, STRIP_ROWS):
+            strip = self.raw[side : side + 1, :, top : top + STRIP_ROWS]
+            sums.append(float(self._linear(strip).sum(dtype=np.float64)))
+        return sum(sums) / int(self.raw[side].size)
+
     def describe(self) -> dict[str, Any]:
-        """Properties as plain values, ready for JSON."""
-        views, channels, height, width = self.shape
+        """Properties as plain values, ready for JSON: those of the header and of the pixels."""
         darkest = estimate_black(self)
         warning = black_warning(darkest, self.black, self.white)
+        same = [
+            "The two views are identical; unless the whole scene is in focus, one file is a copy "
+            "of the other."
+        ]
+        described = self.header.describe()
+        del described["warnings"]  # comes last
         return {
-            "name": self.name,
-            "format": self.source.format,
-            "files": list(self.source.files),
+            **described,
             "sha256": list(self.source.sha256),
-            "views": views,
-            "channels": channels,
-            "height_px": height,
-            "width_px": width,
-            "dtype": str(self.raw.dtype),
-            "encoding": self.encoding,
-            "unit": self.unit,
-            "black": float(self.black),
-            "white": float(self.white),
             "estimated_black": round(darkest, 1),
-            "pixel_aspect": float(self.pixel_aspect),
-            "row_upsampling": self.row_upsampling,
-            "orientation": self.orientation,
-            "mean": [round(float(view.mean()), 6) for view in self.views],
+            "mean": [round(self._mean(side), 6) for side in (0, 1)],
             "clipped_fraction": round(float((self.raw >= self.white).mean()), 6),
             "invalid_fraction": 0.0 if self.invalid is None else float(self.invalid.mean()),
-            "warnings": [] if warning is None else [warning],
+            "warnings": [
+                *self.notes,
+                *([] if warning is None else [warning]),
+                *(same if np.array_equal(self.raw[0], self.raw[1]) else []),
+            ],
         }
 
 
@@ -181,20 +248,3 @@ def _check_raw(raw: np.ndarray, name: str) -> None:
         raise CaptureError(f"{name}: raw values must be uint8, uint16 or float32, not {raw.dtype}.")
     if raw.dtype == np.float32 and not np.isfinite(raw).all():
         raise CaptureError(f"{name}: raw values contain NaN or infinity.")
-
-
-def _check_levels(black: float, white: float, name: str) -> None:
-    if not (np.isfinite(black) and np.isfinite(white) and 0 <= black < white):
-        raise CaptureError(
-            f"{name}: the black level ({black:g}) must be at least 0 and below the white level "
-            f"({white:g}); change the levels."
-        )
-
-
-def _check_aspect(pixel_aspect: float, name: str) -> None:
-    # The number of rows is multiplied by it, so a large one would exhaust memory.
-    if not 1 / MAX_PIXEL_ASPECT <= pixel_aspect <= MAX_PIXEL_ASPECT:
-        raise CaptureError(
-            f"{name}: the pixel aspect must be between 1/{MAX_PIXEL_ASPECT:g} and "
-            f"{MAX_PIXEL_ASPECT:g}, not {pixel_aspect:g}."
-        )

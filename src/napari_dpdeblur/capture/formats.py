@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from napari_dpdeblur.capture.dual_pixel import DualPixelCapture
+from napari_dpdeblur.capture.dual_pixel import DualPixelCapture, Source
+from napari_dpdeblur.capture.header import CaptureHeader, ViewHeader
 from napari_dpdeblur.errors import CaptureError
 
 
@@ -40,10 +42,11 @@ class CapturePart:
 
 @dataclass(frozen=True)
 class Levels:
-    """Black and white level set by the user, in raw units; None: default of the format."""
+    """Levels (in raw units) and encoding set by the user; None: default of the format."""
 
     black: float | None = None
     white: float | None = None
+    encoding: str | None = None
 
     def resolve(self, black: float, white: float) -> tuple[float, float]:
         """The levels to use, given the defaults of the format."""
@@ -59,7 +62,8 @@ class CaptureFormat:
 
     ``locate`` recognises a file by its name, ``claims`` by its first bytes (raises only
     CaptureError and OSError), ``load`` reads the files of a capture, ``patterns`` are globs that
-    find left views in a folder, ``example`` is a file name for messages.
+    find left views in a folder, ``example`` is a file name for messages. ``read_header`` describes
+    a capture without decoding pixels; None: it is loaded.
     """
 
     id: str
@@ -68,6 +72,7 @@ class CaptureFormat:
     locate: Callable[[Path], CapturePart | None]
     claims: Callable[[CapturePart], bool]
     load: Callable[[CapturePart, Levels], DualPixelCapture]
+    read_header: Callable[[CapturePart, Levels], CaptureHeader] | None = None
 
 
 def pair_in_folder(
@@ -88,20 +93,73 @@ def read_views(part: CapturePart, read: Callable[[Path], np.ndarray]) -> np.ndar
     """Read both views as (2, C, H, W); ``read`` returns one file as (C, H, W)."""
     left_path, right_path = part.files
     left, right = read(left_path), read(right_path)
+    _check_alike(part, left, right)
+    return np.stack([left, right])
+
+
+def read_view_headers(part: CapturePart, read: Callable[[Path], ViewHeader]) -> ViewHeader:
+    """The header that both views share; ``read`` returns that of one file."""
+    left, right = (read(path) for path in part.files)
+    _check_alike(part, left, right)
+    return left
+
+
+def pair_header(
+    part: CapturePart,
+    format_id: str,
+    view: ViewHeader,
+    levels: tuple[float | None, float | None],
+    **known: Any,
+) -> CaptureHeader:
+    """The header of a capture whose views are alike; ``known`` are further fields of it."""
+    channels, height, width = view.shape
+    files = tuple(str(path) for path in part.files)
+    shape = (2, channels, height, width)
+    return CaptureHeader(shape, str(view.dtype), *levels, part.name, format_id, files, **known)
+
+
+def with_pixels(
+    header: CaptureHeader, raw: np.ndarray, part: CapturePart, levels: tuple[float, float]
+) -> DualPixelCapture:
+    """The capture with this header and pixels (2, C, H, W); its files are hashed."""
+    return DualPixelCapture(
+        raw=raw,
+        black=levels[0],
+        white=levels[1],
+        name=header.name,
+        source=Source.of(header.format, part.files),
+        pixel_aspect=header.pixel_aspect,
+        row_upsampling=header.row_upsampling,
+        orientation=header.orientation,
+        encoding=header.encoding,
+        optics=header.optics,
+        notes=header.notes,
+    )
+
+
+def _check_alike(
+    part: CapturePart, left: np.ndarray | ViewHeader, right: np.ndarray | ViewHeader
+) -> None:
+    left_path, right_path = part.files
     if left.dtype != right.dtype:
         raise CaptureError(
             f"{left_path.name} and {right_path.name} have different bit depths "
-            f"({8 * left.itemsize} and {8 * right.itemsize} bits per value); "
+            f"({8 * left.dtype.itemsize} and {8 * right.dtype.itemsize} bits per value); "
             "both views must come from the same exposure."
+        )
+    if left.shape[0] != right.shape[0] and left.shape[1:] == right.shape[1:]:
+        raise CaptureError(
+            f"{left_path.name} and {right_path.name} have different numbers of channels "
+            f"({left.shape[0]} and {right.shape[0]}); both views must come from the same exposure."
         )
     if left.shape != right.shape:
         raise CaptureError(
             f"{left_path.name} and {right_path.name} have different sizes "
-            f"({_size(left)} and {_size(right)}); both views must come from the same exposure."
+            f"({_size(left.shape)} and {_size(right.shape)}); both views must come from the same "
+            "exposure."
         )
-    return np.stack([left, right])
 
 
-def _size(pixels: np.ndarray) -> str:
-    channels, height, width = pixels.shape
+def _size(shape: tuple[int, ...]) -> str:
+    channels, height, width = shape
     return f"{width} x {height} px" + (f", {channels} channels" if channels > 1 else "")

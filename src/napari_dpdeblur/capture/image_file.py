@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import io
 import struct
 from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
+from PIL.JpegImagePlugin import JpegImageFile
 
+from napari_dpdeblur.capture.header import ViewHeader
 from napari_dpdeblur.errors import CaptureError
-from napari_dpdeblur.files import open_regular, read_regular
+from napari_dpdeblur.files import open_regular, png, read_regular
 
 MAX_PIXELS = 200_000_000
 MAX_BYTES = 400_000_000  # of decoded pixels, and of a file
-# Neither deflate nor JPEG can compress more than this: a higher ratio is a wrong size.
-MAX_RATIO = 1100
+# Photographs compress to a tenth or so. A large picture in a much smaller file is there to fill
+# memory; a small one may be uniform.
+MAX_RATIO = 100
+FREE_BYTES = 80_000_000
+DEFLATE_RATIO = 1100
 # More scans than this are an attempt to keep the decoder busy.
 MAX_JPEG_SCANS = 64
+REDUCTION = 8  # of a quick look at a JPEG
 # A JPEG may carry a preview and colour profiles before the frame header.
 HEADER_BYTES = 1 << 18
-_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
-_PNG_PALETTE = 3
-_PNG_ANIMATION = b"acTL"
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
@@ -67,18 +70,25 @@ def read_image_header(path: Path) -> ImageHeader:
             f"{path} declares {header.width} x {header.height} px; the size must be between 1 px "
             f"and {MAX_PIXELS // 10**6} megapixels, so the file is damaged."
         )
-    if header.data_bytes > min(MAX_BYTES, MAX_RATIO * size_bytes):
+    if header.data_bytes > most_pixel_bytes(size_bytes):
         raise CaptureError(
-            f"{path} declares {header.data_bytes / 1e6:.0f} MB of pixels, more than its "
-            f"{size_bytes} bytes can contain or than the limit of {MAX_BYTES // 10**6} MB; the "
+            f"{path} declares {header.data_bytes / 1e6:.0f} MB of pixels, more than a photograph "
+            f"of {size_bytes} bytes contains or than the limit of {MAX_BYTES // 10**6} MB; the "
             "file is damaged."
         )
     return header
 
 
+def most_pixel_bytes(size_bytes: int) -> int:
+    """Largest size of the decoded pixels of a file of this size that is accepted."""
+    # Deflate cannot compress by more than about 1032, so this is also a check for damage.
+    free = min(FREE_BYTES, DEFLATE_RATIO * size_bytes)
+    return min(MAX_BYTES, max(free, MAX_RATIO * size_bytes))
+
+
 def parse_image_header(start: bytes) -> ImageHeader | None:
     """Parse the first bytes of a file; None if it is not a PNG or JPEG."""
-    if start.startswith(_PNG_SIGNATURE):
+    if start.startswith(png.SIGNATURE):
         return _parse_png(start)
     if start.startswith(b"\xff\xd8"):
         return _parse_jpeg(start)
@@ -89,10 +99,10 @@ def _parse_png(start: bytes) -> ImageHeader | None:
     if len(start) < 26 or start[12:16] != b"IHDR":
         return None
     width, height, bits, colour_type = struct.unpack(">IIBB", start[16:26])
-    if colour_type not in _PNG_CHANNELS:
+    if colour_type not in png.CHANNELS:
         return None
-    is_palette = colour_type == _PNG_PALETTE
-    return ImageHeader("PNG", width, height, bits, _PNG_CHANNELS[colour_type], is_palette)
+    is_palette = colour_type == png.PALETTE
+    return ImageHeader("PNG", width, height, bits, png.CHANNELS[colour_type], is_palette)
 
 
 def _parse_jpeg(start: bytes) -> ImageHeader | None:
@@ -108,11 +118,24 @@ def _parse_jpeg(start: bytes) -> ImageHeader | None:
     return None
 
 
-def read_pixels(path: Path) -> np.ndarray:
-    """Decode a greyscale or RGB image, without colour or orientation changes: (C, H, W)."""
+def read_pixels_header(path: Path) -> ViewHeader:
+    """What :func:`read_pixels` returns, without decoding it."""
+    header = _plain_header(path)
+    return ViewHeader(
+        (header.channels, header.height, header.width), np.dtype(f"uint{header.bits}")
+    )
+
+
+def _plain_header(path: Path) -> ImageHeader:
     header = read_image_header(path)
     if header.is_palette or header.channels not in (1, 3) or header.bits not in (8, 16):
         raise CaptureError(f"{path} is not an 8- or 16-bit greyscale or RGB image ({header}).")
+    return header
+
+
+def read_pixels(path: Path) -> np.ndarray:
+    """Decode a greyscale or RGB image, without colour or orientation changes: (C, H, W)."""
+    header = _plain_header(path)
     pixels = _decode(path, header)
     if pixels is None or pixels.shape[:2] != (header.height, header.width):
         raise CaptureError(f"{path} is damaged or truncated; copy the file again.")
@@ -130,26 +153,31 @@ def _decode(path: Path, header: ImageHeader) -> np.ndarray | None:
     return decode(data, header.kind)
 
 
-def decode(data: np.ndarray, kind: str) -> np.ndarray | None:
+def decode(data: np.ndarray, kind: str, flags: int = cv2.IMREAD_UNCHANGED) -> np.ndarray | None:
     """Decode a PNG or JPEG in memory; None if it is damaged."""
-    if kind == "PNG" and not _is_whole_png(data.data):
-        return None
-    if kind == "JPEG" and data.tobytes().count(b"\xff\xda") > MAX_JPEG_SCANS:
-        return None
+    if kind == "PNG":
+        plain = png.plain_png(data.tobytes())
+        if plain is None:
+            return None
+        data = np.frombuffer(plain, np.uint8)
+    if kind == "JPEG":
+        return _decode_jpeg(data.tobytes(), is_reduced=flags == cv2.IMREAD_REDUCED_GRAYSCALE_8)
     try:
-        return cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
+        return cv2.imdecode(data, flags)
     except cv2.error:
         return None
 
 
-def _is_whole_png(data: memoryview) -> bool:
-    """Whether all chunks fit in the file; the decoder trusts their lengths."""
-    position = len(_PNG_SIGNATURE)
-    while position + 12 <= len(data):
-        length, kind = struct.unpack(">I4s", data[position : position + 8])
-        position += 12 + length
-        if kind == b"IEND":
-            return bool(position <= len(data))
-        if kind == _PNG_ANIMATION:
-            return False
-    return False
+def _decode_jpeg(data: bytes, is_reduced: bool) -> np.ndarray | None:
+    """Decode with Pillow: unlike OpenCV it prints nothing, and refuses a truncated file."""
+    if data.count(b"\xff\xda") > MAX_JPEG_SCANS:
+        return None
+    try:
+        # The class itself: sizes are checked above, and Image.open would warn about large ones.
+        with JpegImageFile(io.BytesIO(data)) as image:
+            if is_reduced:
+                image.draft("L", (image.width // REDUCTION, image.height // REDUCTION))
+            pixels = np.asarray(image)
+    except Exception:  # a damaged file makes the decoder fail in many ways
+        return None
+    return pixels if pixels.ndim == 2 else np.ascontiguousarray(pixels[..., ::-1])  # BGR

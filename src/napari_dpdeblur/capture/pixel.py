@@ -6,20 +6,35 @@ All contain linear values of the green channel.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from napari_dpdeblur.capture.dual_pixel import TRANSPOSED, DualPixelCapture, Source
+from napari_dpdeblur.capture.dual_pixel import DualPixelCapture
 from napari_dpdeblur.capture.formats import (
     CaptureFormat,
     CapturePart,
     Levels,
+    pair_header,
     pair_in_folder,
+    read_view_headers,
     read_views,
+    with_pixels,
 )
-from napari_dpdeblur.capture.image_file import read_image_header, read_pixels
-from napari_dpdeblur.capture.pgm import APP_PIXEL_ASPECT, peek_pgm_header, read_pgm
+from napari_dpdeblur.capture.header import TRANSPOSED, CaptureHeader, ViewHeader
+from napari_dpdeblur.capture.image_file import (
+    read_image_header,
+    read_pixels,
+    read_pixels_header,
+)
+from napari_dpdeblur.capture.pgm import (
+    APP_PIXEL_ASPECT,
+    PgmHeader,
+    peek_pgm_header,
+    read_pgm,
+    read_pgm_header,
+)
 from napari_dpdeblur.errors import CaptureError
 
 APP_BLACK, APP_WHITE = 4096.0, 65535.0
@@ -30,6 +45,7 @@ APP_TO_PUBLISHED = SENSOR_WHITE * 16 / APP_WHITE
 # The published files exceed their white level by up to 0.5 %, where rows were interpolated.
 WHITE_OVERSHOOT = 1.02
 LEFT_RIGHT = ("left", "right")
+GUESSED_LEVELS = "The levels follow from the largest value, which needs the pixels."
 
 _APP_NAME = re.compile(r"\d{8}_\d{6}_\d{3}")
 _GARG_FILE = re.compile(r"result_.*_center", re.IGNORECASE)
@@ -63,10 +79,21 @@ def _locate_app(path: Path) -> CapturePart | None:
 def _claims_app(part: CapturePart) -> bool:
     """A 16-bit PGM with the app's own name, or at least with a partner."""
     header = peek_pgm_header(part.path)
-    return header.bits == 16 and (bool(_APP_NAME.fullmatch(part.name)) or part.has_partner)
+    if header.bits != 16:
+        raise CaptureError(
+            f"{part.path} has {header.bits} bits per value, but the capture app writes 16; open "
+            "the original file, or specify this file itself to open it as it is."
+        )
+    return bool(_APP_NAME.fullmatch(part.name)) or part.has_partner
 
 
 def _load_app(part: CapturePart, levels: Levels) -> DualPixelCapture:
+    header = _read_app_header(part, levels)
+    raw = read_views(part, lambda path: read_pgm(path)[0][None])
+    return with_pixels(header, raw, part, _app_levels(peek_pgm_header(part.path), levels))
+
+
+def _read_app_header(part: CapturePart, levels: Levels) -> CaptureHeader:
     headers = [peek_pgm_header(path) for path in part.files]
     if headers[0].max_value != headers[1].max_value:
         raise CaptureError(
@@ -74,17 +101,23 @@ def _load_app(part: CapturePart, levels: Levels) -> DualPixelCapture:
             f"values {headers[0].max_value} and {headers[1].max_value}); both views must come from "
             "the same exposure."
         )
-    raw = read_views(part, lambda path: read_pgm(path)[0][None])
-    limit = headers[0].max_value
-    black, white = levels.resolve(APP_BLACK * limit / APP_WHITE, float(limit))
-    return DualPixelCapture(
-        raw=raw,
-        black=black,
-        white=white,
-        name=part.name,
-        source=Source.of(APP_PGM.id, part.files),
+    return pair_header(
+        part,
+        APP_PGM.id,
+        read_view_headers(part, _app_view),
+        _app_levels(headers[0], levels),
         pixel_aspect=headers[0].pixel_aspect or APP_PIXEL_ASPECT,
     )
+
+
+def _app_view(path: Path) -> ViewHeader:
+    header = read_pgm_header(path)
+    return ViewHeader((1, header.height, header.width), np.dtype(f"uint{header.bits}"))
+
+
+def _app_levels(header: PgmHeader, levels: Levels) -> tuple[float, float]:
+    limit = header.max_value
+    return levels.resolve(APP_BLACK * limit / APP_WHITE, float(limit))
 
 
 def _locate_published(path: Path) -> CapturePart | None:
@@ -110,20 +143,30 @@ def _load_published(part: CapturePart, levels: Levels) -> DualPixelCapture:
         raise CaptureError(
             f"{part.files[0]} is not a 14-bit dual-pixel view: its values reach {raw.max()}, above "
             f"the white level of {PUBLISHED_WHITE:.0f}; set the black and white level if it is a "
-            "linear view on another scale."
+            "linear view on another scale, or the format picture-pair if software developed it."
         )
-    source = Source.of(PUBLISHED_PNG.id, part.files)
-    return DualPixelCapture(raw, black, white, part.name, source, row_upsampling=2)
+    return with_pixels(_read_published_header(part, levels), raw, part, (black, white))
+
+
+def _read_published_header(part: CapturePart, levels: Levels) -> CaptureHeader:
+    view = read_view_headers(part, _grey16_header)
+    found = levels.resolve(PUBLISHED_BLACK, PUBLISHED_WHITE)
+    return pair_header(part, PUBLISHED_PNG.id, view, found, row_upsampling=2)
 
 
 def _read_grey16(path: Path) -> np.ndarray:
+    _grey16_header(path)
+    return read_pixels(path)
+
+
+def _grey16_header(path: Path) -> ViewHeader:
     header = read_image_header(path)
     if header.channels != 1 or header.bits != 16:
         raise CaptureError(
             f"{path} is not a 16-bit greyscale PNG with linear 14-bit values ({header}); open the "
             "original file."
         )
-    return read_pixels(path)
+    return read_pixels_header(path)
 
 
 def _locate_garg(path: Path) -> CapturePart | None:
@@ -146,23 +189,37 @@ def _claims_garg(part: CapturePart) -> bool:
 def _load_garg(part: CapturePart, levels: Levels) -> DualPixelCapture:
     """Portrait views with disparity along y, transposed so that it runs along x."""
     raw = read_views(part, _read_grey).transpose(0, 1, 3, 2)
-    black, white = levels.resolve(*_garg_levels(raw))
-    return DualPixelCapture(
-        raw=np.ascontiguousarray(raw),
-        black=black,
-        white=white,
-        name=part.name,
-        source=Source.of(GARG_PNG.id, part.files),
+    found = levels.resolve(*_garg_levels(raw))
+    header = replace(_read_garg_header(part, levels), notes=())
+    return with_pixels(header, np.ascontiguousarray(raw), part, found)
+
+
+def _read_garg_header(part: CapturePart, levels: Levels) -> CaptureHeader:
+    stored = read_view_headers(part, _grey_header)
+    channels, width, height = stored.shape
+    is_guessed = stored.dtype != np.uint8 and None in (levels.black, levels.white)
+    found = (levels.black, levels.white) if is_guessed else levels.resolve(0.0, 255.0)
+    return pair_header(
+        part,
+        GARG_PNG.id,
+        ViewHeader((channels, height, width), stored.dtype),
+        found,
         row_upsampling=2,
         orientation=TRANSPOSED,
+        notes=(GUESSED_LEVELS,) * is_guessed,
     )
 
 
 def _read_grey(path: Path) -> np.ndarray:
-    pixels = read_pixels(path)
-    if len(pixels) != 1:
+    _grey_header(path)
+    return read_pixels(path)
+
+
+def _grey_header(path: Path) -> ViewHeader:
+    header = read_pixels_header(path)
+    if header.shape[0] != 1:
         raise CaptureError(f"{path} is an RGB image; expected a single channel.")
-    return pixels
+    return header
 
 
 def _garg_levels(raw: np.ndarray) -> tuple[float, float]:
@@ -181,6 +238,7 @@ APP_PGM = CaptureFormat(
     locate=_locate_app,
     claims=_claims_app,
     load=_load_app,
+    read_header=_read_app_header,
 )
 PUBLISHED_PNG = CaptureFormat(
     id="pixel-published-png",
@@ -189,6 +247,7 @@ PUBLISHED_PNG = CaptureFormat(
     locate=_locate_published,
     claims=_claims_published,
     load=_load_published,
+    read_header=_read_published_header,
 )
 GARG_PNG = CaptureFormat(
     id="pixel-portrait-png",
@@ -197,4 +256,5 @@ GARG_PNG = CaptureFormat(
     locate=_locate_garg,
     claims=_claims_garg,
     load=_load_garg,
+    read_header=_read_garg_header,
 )
