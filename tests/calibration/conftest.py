@@ -9,7 +9,8 @@ import pytest
 from small_shoot import SMALL_FRAME, small_lens, small_shoot, small_target
 
 from napari_dpdeblur.calibration import Calibration, Field
-from napari_dpdeblur.calibration.run import Captures, calibrate
+from napari_dpdeblur.calibration.captures import Captures
+from napari_dpdeblur.calibration.run import calibrate
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
 from napari_dpdeblur.calibration.target.pattern import Target
 from napari_dpdeblur.capture import DualPixelCapture, Source

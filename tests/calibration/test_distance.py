@@ -62,3 +62,14 @@ def test_distances_that_do_not_help(distances, scales, message):
 def test_calibrations_of_different_grids(small_lens, calibration):
     with pytest.raises(CalibrationError, match="same grid"):
         relative_scale(replace(small_lens, rows=1, cols=6), small_lens)
+
+
+def test_one_formula_for_both_sides():
+    """Focus at 0.25 m: nearer points have a negative scale."""
+    a, b = 2.0, -0.5
+    distances = [0.15, 0.2, 0.5]
+    scales = [a + b / z for z in distances]
+    assert scales[0] < scales[1] < 0 < scales[2]
+    found = fit_lens_constants(distances, scales)
+    np.testing.assert_allclose(found, (a, b))
+    np.testing.assert_allclose(distance_m(np.array([*scales, 0.0]), found), [*distances, 0.25])

@@ -62,6 +62,55 @@ def test_an_excess_is_saved_and_none_is_left_out(calibration, saved, tmp_path):
     assert load_calibration(tmp_path / "wide.dpcal").describe() == wide.describe()
 
 
+@pytest.fixture
+def two_sided(calibration: Calibration) -> Calibration:
+    front = calibration.kernels[..., ::-1, ::-1]
+    return dataclasses.replace(calibration, front_kernels=front, front_scale=-0.75)
+
+
+def test_a_front_grid_comes_back_in_a_file_of_version_2(two_sided, tmp_path):
+    path = tmp_path / "both.dpcal"
+    save_calibration(two_sided, path)
+    loaded = load_calibration(path)
+    np.testing.assert_array_equal(loaded.front_kernels, two_sided.front_kernels)
+    assert loaded.front_scale == -0.75
+    assert loaded.describe() == two_sided.describe()
+    with zipfile.ZipFile(path) as archive:
+        assert json.loads(archive.read("header.json"))["version"] == 2
+
+
+def test_without_a_front_grid_the_file_is_of_version_1(saved):
+    """Programs that do not know of the front read it; those refuse version 2."""
+    with zipfile.ZipFile(saved) as archive:
+        header = json.loads(archive.read("header.json"))
+        assert archive.namelist() == ["header.json", "kernels.npy", "vignetting.npy"]
+    assert header["version"] == 1
+    assert not [name for name in header if "front" in name]
+
+
+def test_a_part_of_the_front_is_refused(two_sided, saved, tmp_path):
+    path = tmp_path / "both.dpcal"
+    save_calibration(two_sided, path)
+    rewrite(path, {"front_kernels.npy": None})
+    with pytest.raises(CalibrationError, match=r"of its kernels in front .* only a part is there"):
+        load_calibration(path)
+    rewrite(saved, {"header.json": changed_header(saved, front_scale=-1.0)})
+    with pytest.raises(CalibrationError, match="only a part is there"):
+        load_calibration(saved)
+    save_calibration(two_sided, path)
+    rewrite(path, {"header.json": changed_header(path, version=1)})
+    with pytest.raises(CalibrationError, match="only a part is there"):
+        load_calibration(path)
+
+
+def test_a_front_grid_of_another_size_in_a_file_names_the_file(two_sided, tmp_path):
+    path = tmp_path / "both.dpcal"
+    save_calibration(two_sided, path)
+    rewrite(path, {"front_kernels.npy": npy(np.ones((6, 2, 7, 7), np.float32))})
+    with pytest.raises(CalibrationError, match=r"both\.dpcal: The kernels in front"):
+        load_calibration(path)
+
+
 CHECK = {"name": "noise", "value": 0.1, "grade": "bad", "meaning": "noise", "remedy": "More."}
 
 
@@ -76,6 +125,8 @@ CHECK = {"name": "noise", "value": 0.1, "grade": "bad", "meaning": "noise", "rem
         ({"grade": "bad", "notes": [{}]}, "'notes.0'"),
         ({"filled_tiles": [-1]}, "'filled_tiles.0'"),
         ({"filled_tiles": [6]}, "lists tile 6, but there are only 6"),
+        ({"front": {"filled_tiles": [6]}}, "lists tile 6, but there are only 6"),
+        ({"front": {"grade": 1}}, "'front.grade'"),
     ],
 )
 def test_a_verdict_that_no_run_writes(saved, verdict, where):
@@ -113,6 +164,7 @@ def test_a_verdict_may_lack_entries_and_have_others(saved, verdict):
         ("thumbnail", np.full((3, 4), np.inf)),
         ("residual", np.zeros((3, 4))),
         ("residual", np.zeros((1, 3, 4))),
+        ("front_discs", np.zeros((5, 3))),
     ],
 )
 def test_pictures_that_no_run_writes(saved, name, array):
@@ -188,8 +240,8 @@ def test_a_damaged_byte_is_noticed(saved):
 
 
 def test_a_newer_version_is_refused(saved):
-    rewrite(saved, {"header.json": changed_header(saved, version=2)})
-    message = "has format version 2, but only version 1 is supported; update"
+    rewrite(saved, {"header.json": changed_header(saved, version=3)})
+    message = "has format version 3, but only versions 1 and 2 are supported; update"
     with pytest.raises(CalibrationError, match=message):
         load_calibration(saved)
 

@@ -121,8 +121,13 @@ def test_the_hash_follows_what_changes_a_result(calibration):
         replaced(calibration, excess_variance_px2=(1.0, 0.0)),
         replaced(calibration, excess_variance_px2=(0.0, 1.0)),
     ]
+    front = calibration.kernels[..., ::-1, ::-1]
+    for scale in (-1.0, -0.5):
+        changed.append(replaced(calibration, front_kernels=front, front_scale=scale))
+    changed.append(replaced(calibration, front_kernels=front**2))
     hashes = {c.content_hash() for c in [calibration, *changed]}
-    assert len(hashes) == 7
+    assert len(hashes) == 10
+    assert replaced(calibration, front_scale=-0.5).content_hash() == calibration.content_hash()
 
 
 def test_describe_is_json(calibration):
@@ -131,6 +136,28 @@ def test_describe_is_json(calibration):
     description = json.loads(json.dumps(calibration.describe()))
     assert description["camera"] == "Test phone"
     assert description["field"] == {"top": 8, "left": 16, "height": 24, "width": 32}
+    assert description["front"] == "derived from the back"
+    both = replaced(calibration, front_kernels=calibration.kernels[..., ::-1, ::-1])
+    assert both.describe()["front"] == "measured"
+
+
+def test_the_front_side_is_a_calibration_of_its_own(calibration):
+    assert calibration.front_side() is None
+    thumbnail = np.ones((3, 4), np.float32)
+    both = replaced(
+        calibration,
+        front_kernels=calibration.kernels[..., ::-1, ::-1],
+        verdict={"grade": "bad", "front": {"grade": "acceptable"}},
+        diagnostics={"thumbnail": 0 * thumbnail, "front_thumbnail": thumbnail},
+    )
+    front = both.front_side()
+    np.testing.assert_array_equal(front.kernels, both.front_kernels)
+    assert front.front_side() is None
+    assert front.verdict == {"grade": "acceptable"}
+    assert set(front.diagnostics) == {"thumbnail"}
+    assert front.diagnostics["thumbnail"].all()
+    with pytest.raises(ValueError, match="read-only"):
+        both.front_kernels[0] = 0
 
 
 # bad numbers
@@ -159,6 +186,35 @@ def test_another_number_of_kernels_is_refused(calibration, kernels):
 def test_object_kernels_are_refused(calibration, kernels):
     with pytest.raises(CalibrationError, match="array holds object"):
         replaced(calibration, kernels=kernels.astype(object))
+
+
+@pytest.mark.parametrize("part", [np.s_[:5], np.s_[..., 1:-1, 1:-1]])
+def test_a_front_grid_of_other_tiles_or_kernel_size_is_refused(calibration, kernels, part):
+    message = (
+        r"in front of the focus plane have the shape \(.*\), but those behind it have "
+        r"\(6, 2, 5, 5\); use the same tiles and the same kernel size for both"
+    )
+    with pytest.raises(CalibrationError, match=message):
+        replaced(calibration, front_kernels=kernels[..., ::-1, ::-1][part])
+
+
+def test_a_front_grid_of_the_same_side_is_refused(calibration, kernels):
+    message = r"disparity of .* px and those behind it .* px, but the signs must differ"
+    with pytest.raises(CalibrationError, match=message):
+        replaced(calibration, front_kernels=kernels)
+
+
+def test_bad_values_of_a_front_grid_are_refused(calibration, kernels):
+    front = kernels[..., ::-1, ::-1].copy()
+    front[0, 0, 0, 0] = np.nan
+    with pytest.raises(CalibrationError, match="contain NaN or infinity"):
+        replaced(calibration, front_kernels=front)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, float("nan"), -float("inf")])
+def test_a_front_scale_that_is_not_negative_is_refused(calibration, kernels, scale):
+    with pytest.raises(CalibrationError, match=f"is {scale:g}, but it must be a negative number"):
+        replaced(calibration, front_kernels=kernels[..., ::-1, ::-1], front_scale=scale)
 
 
 @pytest.mark.parametrize("field", [Field(-1, 0, 24, 32), Field(30, 0, 24, 32), Field(0, 0, 1, 32)])

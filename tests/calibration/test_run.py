@@ -8,17 +8,13 @@ import numpy as np
 import pytest
 
 from napari_dpdeblur.calibration import Field, load_calibration, save_calibration
-from napari_dpdeblur.calibration.report.picture import (
-    calibration_picture,
-)
-from napari_dpdeblur.calibration.run import Captures, calibrate, merge_burst
+from napari_dpdeblur.calibration.captures import Captures, merge_burst
+from napari_dpdeblur.calibration.report.picture import calibration_picture
+from napari_dpdeblur.calibration.run import calibrate
+from napari_dpdeblur.calibration.sides import centroids_px, disparity_px
 from napari_dpdeblur.calibration.solve.observations import central_field
 from napari_dpdeblur.calibration.target.pattern import Target
-from napari_dpdeblur.calibration.verdict import (
-    centroids_px,
-    disparity_px,
-    verdict_lines,
-)
+from napari_dpdeblur.calibration.verdict import verdict_lines
 from napari_dpdeblur.datasets.synthetic.calibration_captures import Exposure, simulate_shoot
 from napari_dpdeblur.datasets.synthetic.screen_pose import Pose
 from napari_dpdeblur.errors import CalibrationError, CaptureError

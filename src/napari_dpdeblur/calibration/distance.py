@@ -1,6 +1,7 @@
 """Convert defocus scales to distances: d = A + B / Z with the lens constants A and B.
 
-Z is the distance from the camera in metres; B is negative for everything behind the focus plane.
+Z is the distance from the camera in metres. d is positive behind the focus plane and negative in
+front of it: A > 0 is the scale at infinity, B < 0, and the focus plane lies at Z = -B / A.
 """
 
 from __future__ import annotations
@@ -11,30 +12,25 @@ from dataclasses import replace
 import numpy as np
 
 from napari_dpdeblur.calibration.record import Calibration
-from napari_dpdeblur.calibration.verdict import disparity_px
+from napari_dpdeblur.calibration.sides import IN_FRONT, TARGET_SIDE, disparity_ratio
 from napari_dpdeblur.errors import CalibrationError
 
 MIN_RATIO = 1.02  # between the largest and the smallest distance
 
 
 def relative_scale(calibration: Calibration, base: Calibration) -> float:
-    """Defocus scale of one calibration in multiples of the kernels of ``base``.
+    """Defocus scale of one calibration's target in multiples of the kernels of ``base``.
 
-    Kernels are scaled copies of each other, so all tiles have the same ratio of disparities.
+    Negative if the target was in front of the focus plane.
     """
     if (calibration.rows, calibration.cols) != (base.rows, base.cols):
         raise CalibrationError(
             f"The calibrations have {calibration.rows} x {calibration.cols} and {base.rows} x "
             f"{base.cols} tiles; use the same grid for both."
         )
-    here, there = disparity_px(calibration.kernels), disparity_px(base.kernels)
-    power = float((there**2).sum())
-    if power == 0:
-        raise CalibrationError(
-            "The calibration has no disparity between left and right, so it has no defocus scale; "
-            "calibrate with the screen out of focus."
-        )
-    return float((here * there).sum() / power)
+    # A set from the front alone was turned, so that its kernels are those behind the focus plane.
+    sign = -1.0 if calibration.source.get(TARGET_SIDE) == IN_FRONT else 1.0
+    return sign * disparity_ratio(calibration.kernels, base.kernels)
 
 
 def fit_lens_constants(

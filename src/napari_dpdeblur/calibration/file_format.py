@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -21,12 +22,16 @@ from napari_dpdeblur.files.plain import parse_json
 from napari_dpdeblur.files.schema import first_problem
 
 FORMAT: Final = "napari-dpdeblur calibration"
-VERSION: Final = 1
+# Version 2 adds the kernels in front of the focus plane. Without them a file is of version 1, which
+# older programs read; they refuse version 2 instead of ignoring the front.
+ONE_SIDE: Final = 1
+BOTH_SIDES: Final = 2
 SUFFIX = ".dpcal"
 HEADER_NAME = "header.json"
 MAX_HEADER_BYTES = 1024**2
 DIAGNOSTIC = "diagnostic_"  # optional arrays, ignored by older readers
-ARRAY_NAMES = ("kernels", "vignetting")
+FRONT_KERNELS = "front_kernels"
+ARRAY_NAMES = ("kernels", "vignetting", FRONT_KERNELS)
 _DIAGNOSTIC_NAME = re.compile(rf"{DIAGNOSTIC}\w+")
 
 
@@ -36,7 +41,7 @@ class Header(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     format: Literal["napari-dpdeblur calibration"] = FORMAT
-    version: Literal[1] = VERSION
+    version: Literal[1, 2] = ONE_SIDE
     rows: int
     cols: int
     field: tuple[int, int, int, int]
@@ -49,18 +54,34 @@ class Header(BaseModel):
     lens_constants: tuple[float, float] | None = None
     source: dict[str, Any] = {}
     excess_variance_px2: tuple[float, float] = (0.0, 0.0)
+    front_scale: float | None = None
 
 
 def read_dpcal(path: Path) -> tuple[Header, dict[str, np.ndarray]]:
     """Read header and arrays of a `.dpcal` file."""
+    with _archive(path) as archive:
+        header = _read_header(archive, path)
+        names = _array_names(archive)
+        _check_front(header, names, path)
+        return header, {
+            name: read_array(archive, name, f"{path}, array {name!r},", CalibrationError)
+            for name in names
+        }
+
+
+def read_header(path: Path) -> Header:
+    """Read only the header of a `.dpcal` file."""
+    with _archive(path) as archive:
+        return _read_header(archive, path)
+
+
+@contextmanager
+def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The archive, with its errors as CalibrationError."""
     try:
         with open_regular(path) as (file, _), zipfile.ZipFile(file) as archive:
             check_members(archive)
-            header = _read_header(archive, path)
-            return header, {
-                name: read_array(archive, name, f"{path}, array {name!r},", CalibrationError)
-                for name in _array_names(archive)
-            }
+            yield archive
     except DAMAGED as error:
         raise CalibrationError(
             f"{path} is not a calibration file or is truncated; copy it again."
@@ -97,18 +118,29 @@ def _read_header(archive: zipfile.ZipFile, path: Path) -> Header:
 def _check_version(content: Any, path: Path) -> None:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CalibrationError(f"{path} is not a napari-dpdeblur calibration file.")
-    if content.get("version") != VERSION:
+    if content.get("version") not in (ONE_SIDE, BOTH_SIDES):
         raise CalibrationError(
-            f"{path} has format version {content.get('version')}, but only version {VERSION} is "
-            "supported; update napari-dpdeblur."
+            f"{path} has format version {content.get('version')}, but only versions {ONE_SIDE} and "
+            f"{BOTH_SIDES} are supported; update napari-dpdeblur."
+        )
+
+
+def _check_front(header: Header, names: Sequence[str], path: Path) -> None:
+    """Version, defocus scale and kernels of the front must come together."""
+    signs = {header.version == BOTH_SIDES, header.front_scale is not None, FRONT_KERNELS in names}
+    if len(signs) > 1:
+        raise CalibrationError(
+            f"{path} is damaged: of its kernels in front of the focus plane, only a part is there; "
+            "copy it again."
         )
 
 
 def write_dpcal(path: Path, header: Header, arrays: Mapping[str, np.ndarray]) -> None:
     """Write a `.dpcal` file atomically."""
     stored = {name: np.ascontiguousarray(array, "<f4") for name, array in arrays.items()}
-    # left out if zero, so that older versions can read the file
-    left_out = None if any(header.excess_variance_px2) else {"excess_variance_px2"}
+    # left out if they say nothing, so that older versions can read the file
+    left_out = set() if any(header.excess_variance_px2) else {"excess_variance_px2"}
+    left_out |= {"front_scale"} if header.front_scale is None else set()
     content = header.model_dump_json(indent=2, exclude=left_out).encode()
     try:
         with atomic_file(path) as beside, beside.open("wb") as file:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, ValidationError
 
+from napari_dpdeblur.calibration.sides import FRONT
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.files.schema import KnownEntries, first_problem
 
@@ -34,6 +35,7 @@ class _Verdict(KnownEntries):
     checks: list[_Check] = Field(default_factory=list)
     filled_tiles: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
+    front: _Verdict | None = None
 
 
 def check_verdict(verdict: dict[str, Any] | None, tiles: int) -> None:
@@ -45,10 +47,11 @@ def check_verdict(verdict: dict[str, Any] | None, tiles: int) -> None:
         raise CalibrationError(
             f"The verdict of the calibration has an invalid entry {where!r}: {problem}."
         ) from error
-    if max(known.filled_tiles, default=0) >= tiles:
+    filled = known.filled_tiles + (known.front.filled_tiles if known.front else [])
+    if max(filled, default=0) >= tiles:
         raise CalibrationError(
-            f"The verdict of the calibration lists tile {max(known.filled_tiles)}, but there are "
-            f"only {tiles} tiles; the file is damaged."
+            f"The verdict of the calibration lists tile {max(filled)}, but there are only {tiles} "
+            "tiles; the file is damaged."
         )
 
 
@@ -60,11 +63,12 @@ def check_diagnostics(arrays: Mapping[str, np.ndarray], frame_shape: tuple[int, 
         "residual": lambda array: array.shape[:-2] == (2,) and _is_picture(array),
         "discs": lambda array: _are_discs(array, reach_px),
     }
-    for name, is_usable in can_be_drawn.items():
-        if name in arrays and not is_usable(np.asarray(arrays[name])):
+    for name, array in arrays.items():
+        is_usable = can_be_drawn.get(name.removeprefix(FRONT))
+        if is_usable is not None and not is_usable(np.asarray(array)):
             raise CalibrationError(
                 f"The diagnostic array {name!r} of the calibration is invalid (shape "
-                f"{np.shape(arrays[name])}); the file is damaged."
+                f"{np.shape(array)}); the file is damaged."
             )
 
 

@@ -6,20 +6,18 @@ import dataclasses
 import hashlib
 from dataclasses import astuple, dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
 
-from napari_dpdeblur.calibration.file_format import DIAGNOSTIC, Header, read_dpcal, write_dpcal
 from napari_dpdeblur.calibration.file_schema import check_diagnostics, check_verdict
-from napari_dpdeblur.calibration.published_folder import (
-    PUBLISHED_COLS,
-    PUBLISHED_FIELD,
-    PUBLISHED_FRAME,
-    PUBLISHED_ROWS,
-    read_published_folder,
+from napari_dpdeblur.calibration.sides import (
+    DERIVED,
+    FRONT,
+    MEASURED,
+    check_front_grid,
+    check_front_scale,
 )
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import CalibrationError
@@ -27,14 +25,14 @@ from napari_dpdeblur.optics.kernel_check import check_kernels
 
 if TYPE_CHECKING:
     from napari_dpdeblur.optics import KernelGrid
+    from napari_dpdeblur.optics.lens_model import LensModel
 
 VIGNETTING_BOX_PX = 101
 ASPECT_TOLERANCE = 1e-3
 MAX_FRAME_PX = 100_000
 MAX_EXCESS_PX2 = 100.0
-# How much wider (y, x) the published kernels are than the blur of the lens. Ringing at strong
-# edges is weakest with this value; benchmarks/excess.py measures about half of it, see docs.
-PUBLISHED_EXCESS_PX2 = (4.0, 1.5)
+OFF_CENTRE = 0.1  # of the frame: a field farther from its middle is not centred
+ESTIMATE = "estimate"  # the format in `source` of a lens that was estimated from captures
 
 
 @dataclass(frozen=True)
@@ -52,6 +50,14 @@ class Field:
         return (
             slice(self.top, self.top + self.height),
             slice(self.left, self.left + self.width),
+        )
+
+    def is_centred(self, frame_shape: tuple[int, ...]) -> bool:
+        """Whether the middle of the field is that of the frame, within a tenth of its size."""
+        middle = (self.top + self.height / 2, self.left + self.width / 2)
+        return all(
+            abs(at - size / 2) <= OFF_CENTRE * size
+            for at, size in zip(middle, frame_shape, strict=True)
         )
 
     def holds(self, top: int, left: int, height: int, width: int) -> bool:
@@ -73,7 +79,9 @@ class Calibration:
     subtracted; None: no correction. ``lens_constants`` A, B of d = A + B / Z.
     ``excess_variance_px2`` (y, x): how much wider the kernels are than the blur of the lens, owing
     to how they were measured. ``diagnostics``: small arrays of a calibration run for display; they
-    do not affect results.
+    do not affect results. ``front_kernels`` like ``kernels``: measured in front of the focus plane,
+    at the negative defocus scale ``front_scale``; None: the kernels behind it, turned by 180
+    degrees, serve both sides, and ``front_scale`` has no meaning.
     """
 
     kernels: np.ndarray
@@ -91,11 +99,17 @@ class Calibration:
     orientation: str = "landscape"
     diagnostics: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     excess_variance_px2: tuple[float, float] = (0.0, 0.0)
+    front_kernels: np.ndarray | None = None
+    front_scale: float = -1.0
 
     def __post_init__(self) -> None:
         check_kernels(np.asarray(self.kernels), self.rows, self.cols)
         self._check_geometry()
         object.__setattr__(self, "kernels", _frozen(self.kernels))
+        if self.front_kernels is not None:
+            check_front_grid(np.asarray(self.front_kernels), self.kernels, self.rows, self.cols)
+            check_front_scale(self.front_scale)
+            object.__setattr__(self, "front_kernels", _frozen(self.front_kernels))
         if self.vignetting is not None:
             self._check_vignetting(self.vignetting)
             object.__setattr__(self, "vignetting", _frozen(self.vignetting))
@@ -178,11 +192,37 @@ class Calibration:
             f"field of {self.field}); use a calibration of the same camera and size."
         )
 
-    def kernel_grid(self) -> KernelGrid:
-        """The kernels as torch tensors; loads torch."""
+    @property
+    def is_estimated(self) -> bool:
+        """Whether it was estimated from ordinary captures rather than measured with a target."""
+        return self.source.get("format") == ESTIMATE
+
+    @property
+    def front(self) -> str:
+        """Where the kernels in front of the focus plane come from, in words."""
+        return DERIVED if self.front_kernels is None else MEASURED
+
+    def kernel_grid(self, lens: LensModel | None = None) -> KernelGrid:
+        """The kernels as torch tensors, as calibrated or as a fit uses them; loads torch."""
         from napari_dpdeblur.optics import KernelGrid
 
-        return KernelGrid.from_array(self.kernels, self.rows, self.cols)
+        grid = KernelGrid.from_array(
+            self.kernels, self.rows, self.cols, self.front_kernels, self.front_scale
+        )
+        return grid if lens is None else lens.corrected(grid, self.excess_variance_px2)
+
+    def front_side(self) -> Calibration | None:
+        """The measured kernels in front of the focus plane as a calibration; None if derived."""
+        if self.front_kernels is None:
+            return None
+        marked = {n: a for n, a in self.diagnostics.items() if n.startswith(FRONT)}
+        return dataclasses.replace(
+            self,
+            kernels=self.front_kernels,
+            front_kernels=None,
+            verdict=(self.verdict or {}).get("front"),
+            diagnostics={name.removeprefix(FRONT): array for name, array in marked.items()},
+        )
 
     def content_hash(self) -> str:
         """SHA-256 of everything that affects a result: kernels, geometry, vignetting."""
@@ -192,6 +232,9 @@ class Calibration:
         digest = hashlib.sha256(repr((*geometry, *excess)).encode())
         for array in (self.kernels, self.vignetting):
             digest.update(b"none" if array is None else array.astype("<f4").tobytes())
+        if self.front_kernels is not None:  # the hash of one side alone is the same as before
+            digest.update(repr(self.front_scale).encode())
+            digest.update(self.front_kernels.astype("<f4").tobytes())
         return digest.hexdigest()
 
     def describe(self) -> dict[str, Any]:
@@ -205,6 +248,7 @@ class Calibration:
             ),
             "frame_shape": list(self.frame_shape),
             "orientation": self.orientation,
+            "front": self.front,
             "has_vignetting": self.vignetting is not None,
             "focus_distance_m": self.focus_distance_m,
             "captured_on": self.captured_on,
@@ -221,73 +265,3 @@ def _frozen(array: np.ndarray) -> np.ndarray:
     copy = np.array(array, np.float32)
     copy.setflags(write=False)
     return copy
-
-
-def save_calibration(calibration: Calibration, path: str | Path) -> None:
-    """Write a `.dpcal` file atomically."""
-    header = Header(
-        rows=calibration.rows,
-        cols=calibration.cols,
-        field=astuple(calibration.field),
-        frame_shape=calibration.frame_shape,
-        orientation=calibration.orientation,
-        camera=calibration.camera,
-        focus_distance_m=calibration.focus_distance_m,
-        captured_on=calibration.captured_on,
-        verdict=calibration.verdict,
-        lens_constants=calibration.lens_constants,
-        excess_variance_px2=calibration.excess_variance_px2,
-        source=calibration.source,
-    )
-    arrays = {"kernels": calibration.kernels}
-    if calibration.vignetting is not None:
-        arrays["vignetting"] = calibration.vignetting
-    arrays |= {f"{DIAGNOSTIC}{name}": array for name, array in calibration.diagnostics.items()}
-    write_dpcal(Path(path), header, arrays)
-
-
-def load_calibration(path: str | Path) -> Calibration:
-    """Read a `.dpcal` file or a folder in the published layout."""
-    path = Path(path)
-    if not path.exists():
-        raise CalibrationError(f"The calibration {path} does not exist.")
-    try:
-        return _from_folder(path) if path.is_dir() else _from_file(path)
-    except CalibrationError as error:
-        if str(path) in str(error):
-            raise
-        raise CalibrationError(f"{path}: {error}") from error
-
-
-def _from_file(path: Path) -> Calibration:
-    header, arrays = read_dpcal(path)
-    if "kernels" not in arrays:
-        raise CalibrationError(f"{path} contains no blur kernels; the file is damaged.")
-    values = header.model_dump(exclude={"format", "version", "field"})
-    return Calibration(
-        field=Field(*header.field),
-        kernels=arrays["kernels"],
-        vignetting=arrays.get("vignetting"),
-        diagnostics={
-            name.removeprefix(DIAGNOSTIC): array
-            for name, array in arrays.items()
-            if name.startswith(DIAGNOSTIC)
-        },
-        **values,
-    )
-
-
-def _from_folder(folder: Path) -> Calibration:
-    published = read_published_folder(folder)
-    return Calibration(
-        kernels=published.kernels,
-        rows=PUBLISHED_ROWS,
-        cols=PUBLISHED_COLS,
-        field=Field(*PUBLISHED_FIELD),
-        frame_shape=PUBLISHED_FRAME,
-        vignetting=published.vignetting,
-        camera="Google Pixel 4",
-        focus_distance_m=0.137,
-        source={"format": "published folder", "sha256": published.sha256},
-        excess_variance_px2=PUBLISHED_EXCESS_PX2,
-    )

@@ -3,45 +3,60 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-import cv2
 import numpy as np
 
+from napari_dpdeblur.calibration.captures import (
+    Captures,
+    MergedSet,
+    check_one_side,
+    check_same_camera,
+    check_two_sides,
+    merge_burst,
+    view_shift_px,
+)
 from napari_dpdeblur.calibration.events import CalibrationClock, CalibrationEvent
+from napari_dpdeblur.calibration.odd_shots import without_odd_shots
 from napari_dpdeblur.calibration.record import Calibration, Field
 from napari_dpdeblur.calibration.report.thumbnails import detection_thumbnail, diagnostics
+from napari_dpdeblur.calibration.sides import (
+    BEHIND,
+    FRONT,
+    IN_FRONT,
+    TARGET_SIDE,
+    disparity_px,
+    disparity_ratio,
+    turned,
+)
 from napari_dpdeblur.calibration.solve.kernels import (
     KernelSolution,
     SolveSettings,
     TargetObservations,
     solve_kernels,
 )
+from napari_dpdeblur.calibration.solve.levels import estimate_levels
 from napari_dpdeblur.calibration.solve.observations import central_field, gather_observations
 from napari_dpdeblur.calibration.solve.radiometry import Screen, screen_views
-from napari_dpdeblur.calibration.target.detect import Detection, detect_discs
+from napari_dpdeblur.calibration.target.detect import (
+    Detection,
+    detect_discs,
+    is_cut_off_everywhere,
+)
 from napari_dpdeblur.calibration.target.pattern import Target
-from napari_dpdeblur.calibration.verdict import judge
+from napari_dpdeblur.calibration.verdict import judge, judge_both
 from napari_dpdeblur.calibration.vignetting import Vignetting, merge_white_sheets
 from napari_dpdeblur.cancellation import check_cancelled
-from napari_dpdeblur.capture import DualPixelCapture, merge_captures
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.generators import finish, translated
 
-STILL_PX = 0.15  # smaller shifts are averaged without alignment
 MIN_LIGHT = 1e-4  # vignetting is a divisor
-
-
-@dataclass(frozen=True, eq=False)
-class Captures:
-    """Captures of the discs (one or a burst), the white and black screen, and white sheets."""
-
-    discs: Sequence[DualPixelCapture]
-    white: Sequence[DualPixelCapture]
-    black: Sequence[DualPixelCapture]
-    sheets: Sequence[DualPixelCapture] = ()
+TURNED_NOTE = (
+    "The target was in front of the focus plane: its kernels, turned by 180 degrees, serve behind "
+    "it."
+)
 
 
 @dataclass(frozen=True)
@@ -55,13 +70,16 @@ class Camera:
 
 
 @dataclass(frozen=True, eq=False)
-class _Merged:
-    """One merged capture of each kind."""
+class _Seen:
+    """The normalised captures and the detected discs of one side."""
 
-    discs: DualPixelCapture
-    white: DualPixelCapture
-    black: DualPixelCapture
-    vignetting: Vignetting | None
+    screen: Screen
+    detection: Detection
+    notes: tuple[str, ...] = ()
+
+    @property
+    def frame_shape(self) -> tuple[int, int]:
+        return self.screen.lit.shape[0], self.screen.lit.shape[1]
 
 
 def calibration_events(
@@ -77,27 +95,34 @@ def calibration_events(
     :func:`napari_dpdeblur.cancellation.controlled` to pause or cancel it.
     """
     settings, camera, clock = settings or SolveSettings(), camera or Camera(), CalibrationClock()
-    merged = yield from _merge(captures, clock)
-    screen, detection = yield from _detected(merged, target, clock)
-    frame_shape = (screen.lit.shape[0], screen.lit.shape[1])
+    merged, vignetting = yield from _merge(captures, clock)
+    seen = yield from _detected(merged, target, vignetting, clock)
+    frame_shape = seen[BEHIND].frame_shape
     field = field or central_field(frame_shape)
-    observations, hidden = gather_observations(screen, detection, target, field, settings.kernel_px)
-    yield clock.event("pattern", 1, 1, "sharp pattern rendered")
-    solution = yield from _solved(observations, settings, clock)
-    notes = _notes(detection, hidden, target, merged.vignetting, frame_shape)
-    verdict = judge(detection, screen, solution, settings.rows, settings.cols, notes)
+    solutions, notes = yield from _measured(seen, target, field, settings, clock)
+    wrong_side_px = _wrong_side_px(solutions, captures.side)
+    is_front = _turn_if_in_front(solutions)
+    notes[BEHIND] += [TURNED_NOTE] * (is_front and not wrong_side_px) + _sheet_notes(vignetting)
+    sides = {
+        side: judge(
+            s.detection, s.screen, solutions[side], settings.grid, field, told, wrong_side_px
+        )
+        for (side, s), told in zip(seen.items(), notes.values(), strict=True)
+    }
+    verdict = judge_both(sides[BEHIND], sides.get(IN_FRONT))
     yield clock.event("verdict", 1, 1, f"verdict: {verdict['grade']}")
     return Calibration(
-        solution.kernels,
+        solutions[BEHIND].kernels,
         settings.rows,
         settings.cols,
         field,
         frame_shape,
         verdict=verdict,
-        source=_source(captures, settings, target),
-        orientation=merged.discs.orientation,
-        diagnostics=diagnostics(screen, detection, solution),
-        **_about(camera, merged.vignetting),
+        source=_source(captures, settings, target, is_front),
+        orientation=merged[BEHIND].discs.orientation,
+        diagnostics=_diagnostics(seen, solutions),
+        **_front(solutions),
+        **_about(camera, vignetting),
     )
 
 
@@ -116,48 +141,53 @@ def calibrate(
 
 def _merge(
     captures: Captures, clock: CalibrationClock
-) -> Generator[CalibrationEvent, None, _Merged]:
+) -> Generator[CalibrationEvent, None, tuple[dict[str, MergedSet], Vignetting | None]]:
     """Merge each burst into one capture, and the white sheets into a vignetting map."""
     check_cancelled()
-    discs = merge_burst(captures.discs, "discs")
-    yield clock.event("merging", 1, 4, "discs")
-    white = merge_burst(captures.white, "white screen")
-    yield clock.event("merging", 2, 4, "white screen")
-    black = merge_burst(captures.black, "black screen")
-    yield clock.event("merging", 3, 4, "black screen")
+    total = 3 * len(captures.sets) + 1
+    merged, step = {}, 0
+    for side, given in captures.sets.items():
+        where = "" if side == BEHIND else f" {side} the focus plane"
+        check_one_side(given.discs)
+        kinds = []
+        kept, notes = without_odd_shots(given.discs)
+        for what, burst in (
+            ("discs", kept),
+            ("white screen", given.white),
+            ("black screen", given.black),
+        ):
+            kinds.append(merge_burst(burst, f"{what}{where}"))
+            step += 1
+            yield clock.event("merging", step, total, f"{what}{where}")
+        merged[side] = MergedSet(kinds[0], kinds[1], kinds[2], tuple(notes))
+    check_two_sides({side: view_shift_px(kinds.discs) for side, kinds in merged.items()})
     vignetting = merge_white_sheets(captures.sheets) if captures.sheets else None
-    yield clock.event("merging", 4, 4, "white sheets")
-    return _Merged(discs, white, black, vignetting)
+    yield clock.event("merging", total, total, "white sheets")
+    return merged, vignetting
 
 
 def _detected(
-    merged: _Merged, target: Target, clock: CalibrationClock
-) -> Generator[CalibrationEvent, None, tuple[Screen, Detection]]:
-    """Normalise the captures to the screen, and detect the discs."""
-    screen = screen_views(merged.discs, merged.white, merged.black)
-    _check_sheets(merged.vignetting, screen.lit.shape)
-    yield clock.event("discs", 1, 2, "captures normalised")
-    detection = detect_discs(screen.views.mean(axis=0), target, merged.discs.name)
-    found = f"{len(detection.centres)} of {detection.expected} discs found"
-    yield clock.event("discs", 2, 2, found, **detection_thumbnail(screen, detection))
-    return screen, detection
-
-
-def merge_burst(captures: Sequence[DualPixelCapture], what: str) -> DualPixelCapture:
-    """Merge several captures of the same thing; aligned only if the camera moved."""
-    if not captures:
-        raise CalibrationError(f"No capture of the {what} was given; at least one is required.")
-    return merge_captures(captures, align=what == "discs" and _moved(captures))
-
-
-def _moved(captures: Sequence[DualPixelCapture]) -> bool:
-    """Whether any capture is shifted against the first one, by phase correlation."""
-    first, *others = (c.raw.mean(axis=(0, 1)).astype(np.float32) for c in captures)
-    if any(other.shape != first.shape for other in others):
-        return False  # merging reports the one that differs
-    window = cv2.createHanningWindow(first.shape[::-1], cv2.CV_32F)
-    shifts = np.array([cv2.phaseCorrelate(first, other, window)[0] for other in others])
-    return bool((np.abs(shifts) > STILL_PX).any())
+    merged: Mapping[str, MergedSet],
+    target: Target,
+    vignetting: Vignetting | None,
+    clock: CalibrationClock,
+) -> Generator[CalibrationEvent, None, dict[str, _Seen]]:
+    """Normalise the captures of each side to the screen, and detect the discs."""
+    screens = {
+        side: screen_views(kinds.discs, kinds.white, kinds.black) for side, kinds in merged.items()
+    }
+    check_same_camera(merged)
+    _check_sheets(vignetting, screens[BEHIND].lit.shape)
+    total = 1 + len(screens)
+    yield clock.event("discs", 1, total, "captures normalised")
+    seen = {}
+    for side, screen in screens.items():
+        detection = detect_discs(screen.views.mean(axis=0), target, merged[side].discs.name)
+        seen[side] = _Seen(screen, detection, merged[side].notes)
+        found = f"{len(detection.centres)} of {detection.expected} discs found"
+        shown = detection_thumbnail(screen, detection)
+        yield clock.event("discs", 1 + len(seen), total, found, **shown)
+    return seen
 
 
 def _check_sheets(vignetting: Vignetting | None, frame_shape: tuple[int, ...]) -> None:
@@ -169,44 +199,84 @@ def _check_sheets(vignetting: Vignetting | None, frame_shape: tuple[int, ...]) -
         )
 
 
+def _measured(
+    seen: Mapping[str, _Seen],
+    target: Target,
+    field: Field,
+    settings: SolveSettings,
+    clock: CalibrationClock,
+) -> Generator[CalibrationEvent, None, tuple[dict[str, KernelSolution], dict[str, list[str]]]]:
+    """Solve for the kernels of each side; also notes on each side."""
+    observed, levels, notes = {}, {}, {}
+    for side, s in seen.items():
+        observed[side], hidden = gather_observations(
+            s.screen, s.detection, target, field, settings.kernel_px
+        )
+        levels[side] = estimate_levels(observed[side], settings)
+        observed[side] = levels[side].corrected(observed[side])
+        notes[side] = [*s.notes, *levels[side].notes(), *_side_notes(s, hidden, target)]
+        yield clock.event("pattern", len(observed), len(seen), "sharp pattern rendered")
+    solutions: dict[str, KernelSolution] = {}
+    for side, observations in observed.items():
+        part = (len(solutions), len(seen))
+        solution = yield from _solved(observations, settings, clock, part)
+        solutions[side] = replace(solution, levels=levels[side])
+    check_two_sides({side: _mean_disparity_px(s) for side, s in solutions.items()})
+    return solutions, notes
+
+
 def _solved(
-    observations: TargetObservations, settings: SolveSettings, clock: CalibrationClock
+    observations: TargetObservations,
+    settings: SolveSettings,
+    clock: CalibrationClock,
+    part: tuple[int, int],
 ) -> Generator[CalibrationEvent, None, KernelSolution]:
+    """Solve one side; ``part`` is how many sides are finished, and how many there are."""
+    finished, sides = part
+
     def told(counts: tuple[int, int]) -> CalibrationEvent:
         done, total = counts
-        return clock.event("kernels", done, total, f"tile {done} of {total}")
+        step = finished * total + done
+        return clock.event("kernels", step, sides * total, f"tile {step} of {sides * total}")
 
     return translated(solve_kernels(observations, settings), told)
 
 
-def _notes(
-    detection: Detection,
-    hidden: np.ndarray,
-    target: Target,
-    vignetting: Vignetting | None,
-    frame_shape: tuple[int, int],
-) -> list[str]:
+def _mean_disparity_px(solution: KernelSolution) -> float:
+    return float(disparity_px(solution.kernels).mean())
+
+
+def _wrong_side_px(solutions: Mapping[str, KernelSolution], side: str) -> float:
+    """Disparity of a set that contradicts the side given for it; 0 if none does."""
+    disparity = _mean_disparity_px(solutions[BEHIND])
+    return max(disparity if side == BEHIND else -disparity, 0.0)
+
+
+def _turn_if_in_front(solutions: dict[str, KernelSolution]) -> bool:
+    """Turn kernels that were given for behind the focus plane but come from in front of it."""
+    behind = solutions[BEHIND]
+    is_front = _mean_disparity_px(behind) > 0
+    if is_front:
+        solutions[BEHIND] = replace(behind, kernels=turned(behind.kernels))
+    return is_front
+
+
+def _side_notes(seen: _Seen, hidden: np.ndarray, target: Target) -> list[str]:
     notes = []
     if len(hidden):
         notes.append(f"{len(hidden)} discs are occluded; the area around them was ignored.")
-    if _cut_off_everywhere(detection, target, frame_shape):
+    if is_cut_off_everywhere(seen.detection, target, seen.frame_shape):
         notes.append(
             "The pattern extends beyond every image border; the visible discs were identified "
             "by their sizes."
         )
-    if vignetting is None:
-        notes.append("There is no white sheet, so vignetting is not corrected.")
-    else:
-        notes += [f"White sheet {n} {why}; ignored." for n, why in vignetting.left_out.items()]
     return notes
 
 
-def _cut_off_everywhere(detection: Detection, target: Target, frame_shape: tuple[int, int]) -> bool:
-    """Whether the screen extends beyond all four image borders."""
-    height, width = frame_shape
-    middles = [(0, height / 2), (width, height / 2), (width / 2, 0), (width / 2, height)]
-    screen = detection.geometry.to_screen(np.array(middles, float))
-    return bool(((screen > 0) & (screen < np.array(target.screen_px))).all())
+def _sheet_notes(vignetting: Vignetting | None) -> list[str]:
+    if vignetting is None:
+        return ["There is no white sheet, so vignetting is not corrected."]
+    return [f"White sheet {n} {why}; ignored." for n, why in vignetting.left_out.items()]
 
 
 def _about(camera: Camera, vignetting: Vignetting | None) -> dict[str, Any]:
@@ -220,9 +290,31 @@ def _about(camera: Camera, vignetting: Vignetting | None) -> dict[str, Any]:
     }
 
 
-def _source(captures: Captures, settings: SolveSettings, target: Target) -> dict[str, Any]:
+def _front(solutions: Mapping[str, KernelSolution]) -> dict[str, Any]:
+    """Fields of the calibration that describe the front of the focus plane, if measured."""
+    if IN_FRONT not in solutions:
+        return {}
+    front, back = solutions[IN_FRONT].kernels, solutions[BEHIND].kernels
+    return {"front_kernels": front, "front_scale": disparity_ratio(front, back)}
+
+
+def _diagnostics(
+    seen: Mapping[str, _Seen], solutions: Mapping[str, KernelSolution]
+) -> dict[str, np.ndarray]:
+    """Arrays of both sides that `calibrate show` draws."""
+    return {
+        f"{'' if side == BEHIND else FRONT}{name}": array
+        for side, s in seen.items()
+        for name, array in diagnostics(s.screen, s.detection, solutions[side]).items()
+    }
+
+
+def _source(
+    captures: Captures, settings: SolveSettings, target: Target, is_front: bool
+) -> dict[str, Any]:
     """Provenance as plain values, ready for JSON."""
-    groups = {name: getattr(captures, name) for name in ("discs", "white", "black", "sheets")}
+    groups = captures.groups
+    side = {TARGET_SIDE: IN_FRONT} if is_front else {}
     return {
         "format": "calibration run",
         "captures": {name: [c.name for c in group] for name, group in groups.items()},
@@ -232,4 +324,5 @@ def _source(captures: Captures, settings: SolveSettings, target: Target) -> dict
         },
         "settings": settings.model_dump(),
         "target": target.describe(),
+        **side,
     }

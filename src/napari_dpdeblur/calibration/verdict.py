@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from napari_dpdeblur.calibration.record import Field
+from napari_dpdeblur.calibration.sides import centroids_px, disparity_px, vertical_disparity_px
 from napari_dpdeblur.calibration.solve.kernels import KernelSolution
+from napari_dpdeblur.calibration.solve.motion import motion_px
 from napari_dpdeblur.calibration.solve.radiometry import Screen
 from napari_dpdeblur.calibration.target.detect import Detection
-from napari_dpdeblur.optics.moments import first_moment
 
 GOOD, ACCEPTABLE, BAD = "good", "acceptable", "bad"
 GRADES = (GOOD, ACCEPTABLE, BAD)
 RIM_PX = 2
 # Quantisation noise: smaller residuals say nothing about the kernels.
 MIN_NOISE = 0.003
+MAX_VERTICAL_PX = 0.4
+# Off the axis, a lens is softer along the radius than across it.
+OFF_CENTRE_NOTE = (
+    "The calibrated field is not in the middle of the image, so motion blur cannot be told from "
+    "the lens and was not checked."
+)
 
 
 @dataclass(frozen=True)
@@ -111,6 +119,47 @@ RULES = (
         "Kernels vary too much between tiles: merge more captures, and check for reflections or "
         "occluded discs.",
     ),
+    Rule(
+        "wrong_side_px",
+        "disparity that contradicts the side of the focus plane given for the captures",
+        0.0,
+        0.0,
+        "The left and right views of all captures are exchanged, or the target was on the other "
+        "side of the focus plane: exchange the views, or give a target in front of the focus plane "
+        "as the captures of the front.",
+    ),
+    Rule(
+        "vertical_disparity_px",
+        "distance of the left from the right kernels across the disparity",
+        MAX_VERTICAL_PX,
+        0.8,
+        "The right view is displaced against the left one: use both files of the same capture as "
+        "the camera wrote them, not cropped or aligned.",
+    ),
+    Rule(
+        "motion_px",
+        "motion of the camera that makes all kernels softer along one direction",
+        2.0,
+        3.5,
+        "The camera or the screen moved during the exposure of the discs, unless the lens itself "
+        "is softer along one direction: use a tripod and a self-timer, or a shorter exposure.",
+    ),
+    Rule(
+        "white_error",
+        "difference of the white of the discs from the white screen; corrected if small",
+        0.02,
+        0.1,
+        "The white screen and the discs differ in brightness, or there is glare in the lens: "
+        "capture both with the same exposure and screen brightness, and clean the lens.",
+    ),
+    Rule(
+        "black_error",
+        "light in the black of the discs that the black screen lacks; corrected if small",
+        0.008,
+        0.04,
+        "Ambient light changed between the captures, or there is glare in the lens: darken the "
+        "room, and clean the lens.",
+    ),
 )
 
 
@@ -118,12 +167,20 @@ def judge(
     detection: Detection,
     screen: Screen,
     solution: KernelSolution,
-    rows: int,
-    cols: int,
+    grid: tuple[int, int],
+    field: Field,
     notes: Sequence[str] = (),
+    wrong_side_px: float = 0.0,
 ) -> dict[str, Any]:
-    """Grade, figures and remedies as plain values, ready for JSON."""
-    figures = measure(detection, screen, solution, rows, cols)
+    """Grade, figures and remedies as plain values, ready for JSON.
+
+    ``grid``: rows and columns of the tiles; ``field``: where they are; ``wrong_side_px``: disparity
+    of the views that contradicts the side of the focus plane given for the captures.
+    """
+    figures = measure(detection, screen, solution, grid, wrong_side_px)
+    if not field.is_centred(screen.lit.shape):
+        figures["motion_px"] = 0.0
+        notes = [*notes, OFF_CENTRE_NOTE]
     checks = [
         {
             "name": rule.name,
@@ -134,9 +191,8 @@ def judge(
         }
         for rule in RULES
     ]
-    grade = max((str(check["grade"]) for check in checks), key=GRADES.index)
     return {
-        "grade": grade,
+        "grade": _worst_grade(checks),
         "checks": checks,
         "detection": detection.describe(),
         "mean_disparity_px": round(float(disparity_px(solution.kernels).mean()), 3),
@@ -145,8 +201,27 @@ def judge(
     }
 
 
+def judge_both(back: dict[str, Any], front: dict[str, Any] | None) -> dict[str, Any]:
+    """The verdict behind the focus plane with that in front of it, if there is one, as ``front``.
+
+    The grade is the worse of both.
+    """
+    if front is None:
+        return back
+    grade = max(back["grade"], front["grade"], key=GRADES.index)
+    return {**back, "grade": grade, "front": front}
+
+
+def _worst_grade(checks: Sequence[Mapping[str, Any]]) -> str:
+    return max((str(check["grade"]) for check in checks), key=GRADES.index, default=GOOD)
+
+
 def measure(
-    detection: Detection, screen: Screen, solution: KernelSolution, rows: int, cols: int
+    detection: Detection,
+    screen: Screen,
+    solution: KernelSolution,
+    grid: tuple[int, int],
+    wrong_side_px: float,
 ) -> dict[str, float]:
     """Figures that the rules grade."""
     noise = float(np.median(solution.noise[solution.solved]))
@@ -161,20 +236,22 @@ def measure(
         "kernel_radius_px": float(np.median(_radius_px(solution.kernels))),
         "border_mass": float(_border_mass(solution.kernels).max()),
         "disparity_spread": float(disparity.std() / max(abs(disparity.mean()), 1e-6)),
-        "kernel_roughness": _roughness(solution.kernels, rows, cols),
+        "kernel_roughness": _roughness(solution.kernels, *grid),
+        "wrong_side_px": wrong_side_px,
+        "vertical_disparity_px": abs(float(vertical_disparity_px(solution.kernels).mean())),
+        "motion_px": _motion_px(screen, solution),
+        "white_error": abs(solution.levels.gain - 1),
+        "black_error": abs(solution.levels.offset),
     }
 
 
-def centroids_px(kernels: np.ndarray) -> np.ndarray:
-    """Centroids (..., 2) as (x, y) of kernels (..., K, K), from their middle."""
-    moments = np.stack([first_moment(kernels, axis) for axis in (-1, -2)], axis=-1)
-    return np.asarray(moments / kernels.sum((-2, -1))[..., None])
-
-
-def disparity_px(kernels: np.ndarray) -> np.ndarray:
-    """Left minus right centroid along x (P,) of kernels (P, 2, K, K)."""
-    centroids = centroids_px(kernels)
-    return np.asarray(centroids[:, 0, 0] - centroids[:, 1, 0])
+def _motion_px(screen: Screen, solution: KernelSolution) -> float:
+    """Motion in the kernels; 0 if a displaced view, which looks similar, was found."""
+    kernels = solution.kernels[solution.solved]
+    is_displaced = abs(float(vertical_disparity_px(kernels).mean())) > MAX_VERTICAL_PX
+    if is_displaced:
+        return 0.0
+    return motion_px(kernels, screen.row_upsampling, screen.row_means)
 
 
 def _radius_px(kernels: np.ndarray) -> np.ndarray:
@@ -203,13 +280,22 @@ def _relative(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def verdict_lines(verdict: dict[str, Any]) -> list[str]:
-    """Verdict as text: one line per figure, then the remedies."""
-    checks = verdict.get("checks", [])
+    """Verdict as text: one line per figure, then the remedies; each side for itself."""
     lines = [f"verdict: {verdict.get('grade', 'none')}"]
-    for check in checks:
-        lines.append(
-            f"  {check['grade']:<11}{check['name']:<24}{check['value']:<10g}{check['meaning']}"
-        )
+    front = verdict.get("front")
+    if front is None:
+        return lines + _side_lines(verdict)
+    behind = _worst_grade(verdict.get("checks", []))
+    lines += [f"behind the focus plane: {behind}", *_side_lines(verdict)]
+    return [*lines, f"in front of the focus plane: {front.get('grade')}", *_side_lines(front)]
+
+
+def _side_lines(verdict: dict[str, Any]) -> list[str]:
+    checks = verdict.get("checks", [])
+    lines = [
+        f"  {check['grade']:<11}{check['name']:<24}{check['value']:<10g}{check['meaning']}"
+        for check in checks
+    ]
     lines += [f"  {check['remedy']}" for check in checks if check["grade"] != GOOD]
     if filled := verdict.get("filled_tiles"):
         tiles = ", ".join(map(str, filled))

@@ -7,6 +7,7 @@ import pytest
 import torch
 from scipy.signal import fftconvolve
 
+from napari_dpdeblur.calibration.sides import disparity_px
 from napari_dpdeblur.calibration.solve.kernel_problem import KernelProblem
 from napari_dpdeblur.calibration.solve.kernels import (
     SolveSettings,
@@ -18,7 +19,6 @@ from napari_dpdeblur.calibration.solve.tile_observations import TileObservations
 from napari_dpdeblur.calibration.target.disc_coverage import disc_coverage
 from napari_dpdeblur.calibration.target.geometry import ScreenGeometry
 from napari_dpdeblur.calibration.target.pattern import Target
-from napari_dpdeblur.calibration.verdict import disparity_px
 from napari_dpdeblur.datasets.synthetic.lens import synthetic_kernels
 from napari_dpdeblur.generators import finish
 from napari_dpdeblur.optics import TileLayout

@@ -131,3 +131,30 @@ def test_written_target_holds_frames_of_native_size_and_a_page_with_them(tmp_pat
     ]
     assert 'src="http' not in page
     assert "{" + "{" not in page
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("pitch_px", float("inf"), "pitch_px: Input should be"),
+        ("pitch_px", 1e-300, "pitch_px: Input should be greater"),
+        ("pitch_px", 1e300, "pitch_px: Input should be less"),
+        ("pitch_px", float("nan"), "pitch_px: Input should be"),
+        ("first_disc_px", [float("-inf"), 1.0], "first_disc_px.0: Input should be"),
+        ("first_disc_px", [5e-324, 19_999.0], "its discs overlap, are too small or lie beyond"),
+        ("radii_px", [1e-310, 10.0], "its discs overlap, are too small or lie beyond"),
+        ("radii_px", [1e308, 1e308], "radii_px.0: Input should be less"),
+        ("radii_px", [30.0, 40.0], "its discs overlap"),
+        ("screen_px", [10**30, 100], "screen_px.0: Input should be less"),
+        ("screen_px", [0, 0], "screen_px.0: Input should be greater"),
+    ],
+)
+def test_impossible_numbers_are_refused(name, value, said, tmp_path):
+    content = {**Target.for_screen(640, 480, 40.0).describe(), name: value}
+    path = tmp_path / "target.json"
+    path.write_text(json.dumps(content).replace("Infinity", "1e999"))
+    with pytest.raises(
+        CalibrationError, match=r"is not a calibration target \(.*; use the"
+    ) as found:
+        load_target(path)
+    assert said in str(found.value)

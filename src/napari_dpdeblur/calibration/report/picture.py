@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -33,8 +34,19 @@ VIEWS = ("left", "right")
 def calibration_picture(calibration: Calibration) -> np.ndarray:
     """Labelled panels, two per row: uint8 (h, w, 3).
 
-    Residuals, discs and verdict are shown only if the calibration was computed here.
+    Residuals, discs and verdict are shown only if the calibration was computed here. Kernels that
+    were measured in front of the focus plane follow with panels of their own.
     """
+    panels = _side_panels(calibration)
+    front = calibration.front_side()
+    if front is not None:
+        same = replace(front, vignetting=None)
+        panels += [(f"in front: {label}", picture) for label, picture in _side_panels(same)]
+    return _lay_out(panels)
+
+
+def _side_panels(calibration: Calibration) -> list[tuple[str, np.ndarray]]:
+    """Panels of one side of the focus plane, an even number."""
     panels = [
         (f"kernels, {name} view (brightness: square root)", _kernel_grid(calibration, v))
         for v, name in enumerate(VIEWS)
@@ -48,7 +60,7 @@ def calibration_picture(calibration: Calibration) -> np.ndarray:
         label = f"{len(kept['discs'])} discs found; red: deviation x {SHIFT_GAIN:g}; blue: field"
         panels.append((label, _discs(calibration)))
         panels.append(("verdict", _verdict(calibration, panels[-1][1].shape)))
-    return _lay_out(panels)
+    return panels
 
 
 def write_calibration_picture(calibration: Calibration, path: Path) -> None:

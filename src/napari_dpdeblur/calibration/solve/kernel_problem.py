@@ -87,7 +87,7 @@ class KernelProblem:
         """Gradient of the objective per pixel."""
         misfit = self.weight * (self.model(kernels) - self.views)
         data = self.correlate(misfit) / self.views[0, 0].numel()
-        prior = self.smoothness * _laplacian(kernels) + self.energy * kernels
+        prior = self.smoothness * laplacian(kernels) + self.energy * kernels
         return data + prior + self.penalty
 
     def minimise(self, iterations: int) -> Tensor:
@@ -156,7 +156,7 @@ def _radius(size: int) -> Tensor:
     return torch.sqrt(offset[:, None] ** 2 + offset**2) / (size // 2)
 
 
-def _laplacian(kernels: Tensor) -> Tensor:
+def laplacian(kernels: Tensor) -> Tensor:
     """grad' grad k, with zeros outside the kernel."""
     padded = torch.nn.functional.pad(kernels, (1, 1, 1, 1))
     around = padded[..., :-2, 1:-1] + padded[..., 2:, 1:-1]

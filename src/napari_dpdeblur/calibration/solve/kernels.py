@@ -12,12 +12,13 @@ terms are one, of images filtered by sqrt(1 + l4 |omega|^2), because filters com
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 
 from napari_dpdeblur.calibration.solve.kernel_problem import KernelProblem
+from napari_dpdeblur.calibration.solve.levels import Levels
 from napari_dpdeblur.calibration.solve.refine_geometry import tile_stretches
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
 from napari_dpdeblur.calibration.solve.tile_observations import TargetObservations, TileObservations
@@ -40,13 +41,15 @@ class KernelSolution:
     """Kernels (P, 2, K, K) and how well they explain the views.
 
     ``residual`` (2, H, W): view minus model, weighted to uniform noise; ``noise`` (P,): standard
-    deviation of the noise on the same scale; ``solved`` (P,): false where filled from neighbours.
+    deviation of the noise on the same scale; ``solved`` (P,): false where filled from neighbours;
+    ``levels``: those of the views before they were corrected.
     """
 
     kernels: np.ndarray
     residual: np.ndarray
     noise: np.ndarray
     solved: np.ndarray
+    levels: Levels = field(default_factory=Levels)
 
 
 def solve_kernels(

@@ -45,6 +45,11 @@ class SolveSettings(SettingsModel):
         0.1, "share of white", "minimum contrast of the pattern in a tile", ge=0
     )
 
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of the tiles."""
+        return self.rows, self.cols
+
     @field_validator("kernel_px")
     @classmethod
     def _odd(cls, value: int) -> int:

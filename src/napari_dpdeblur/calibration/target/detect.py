@@ -196,6 +196,16 @@ def _visible(geometry: ScreenGeometry, target: Target, shape: tuple[int, ...]) -
     return int(((camera > 0) & (camera < np.array(shape[::-1]))).all(axis=1).sum())
 
 
+def is_cut_off_everywhere(
+    detection: Detection, target: Target, frame_shape: tuple[int, int]
+) -> bool:
+    """Whether the screen extends beyond all four image borders."""
+    height, width = frame_shape
+    middles = [(0, height / 2), (width, height / 2), (width / 2, 0), (width / 2, height)]
+    screen = detection.geometry.to_screen(np.array(middles, float))
+    return bool(((screen > 0) & (screen < np.array(target.screen_px))).all())
+
+
 def _check_detection(found: Detection, light: np.ndarray, target: Target, name: str) -> None:
     agreement = _worst_agreement(found, light, target)
     if len(found.centres) < MIN_DISCS or found.rms_px > MAX_RESIDUAL_RMS * found.pitch_px:

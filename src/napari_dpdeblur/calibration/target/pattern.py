@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from napari_dpdeblur.capture.levels import linear_to_srgb
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.files import read_regular, write_atomically
+from napari_dpdeblur.files.schema import first_problem
 
 FORMAT: Final = "napari-dpdeblur target"
 TARGET_FILE = "target.json"
@@ -29,21 +30,28 @@ SMALL_RADIUS, LARGE_RADIUS = 0.2, 0.34  # in pitches
 PIXEL4_FOCAL_PX = 1520.0
 MM_PER_INCH = 25.4
 MIN_PITCH_PX = 12
+MIN_RADIUS_PX = 1.0
 MAX_SCREEN_PX = 20_000
 MIN_DISCS = 8  # along the shorter side
+
+
+_ScreenSide = Annotated[int, Field(ge=1, le=MAX_SCREEN_PX)]
+_Place = Annotated[float, Field(ge=0, le=MAX_SCREEN_PX)]
 
 
 class _TargetFile(BaseModel):
     """Content of `target.json`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     format: Literal["napari-dpdeblur target"] = FORMAT
     version: Literal[1] = 1
-    screen_px: tuple[int, int] = Field(description="width and height of the screen")
-    pitch_px: float = Field(gt=0, description="distance between neighbouring discs")
-    first_disc_px: tuple[float, float] = Field(description="centre (x, y) of the top left disc")
-    radii_px: tuple[float, float] = Field(description="radius of a disc marked 0 and marked 1")
+    screen_px: tuple[_ScreenSide, _ScreenSide] = Field(description="width and height of the screen")
+    pitch_px: float = Field(
+        ge=MIN_PITCH_PX, le=MAX_SCREEN_PX, description="distance between neighbouring discs"
+    )
+    first_disc_px: tuple[_Place, _Place] = Field(description="centre (x, y) of the top left disc")
+    radii_px: tuple[_Place, _Place] = Field(description="radius of a disc marked 0 and marked 1")
     sizes: tuple[str, ...] = Field(description="one string of 0 and 1 per row of discs")
 
 
@@ -175,19 +183,32 @@ def load_target(path: Path) -> Target:
         raise CalibrationError(
             f"The target {path} cannot be read: {error.strerror or error}."
         ) from error
-    except (ValidationError, UnicodeDecodeError) as error:
+    except ValidationError as error:
+        raise _not_a_target(path, " ({}: {})".format(*first_problem(error))) from error
+    except UnicodeDecodeError as error:
         raise _not_a_target(path) from error
     lengths = {len(row) for row in content.sizes}
     if len(lengths) != 1 or lengths == {0} or not set("".join(content.sizes)) <= {"0", "1"}:
         raise _not_a_target(path)
+    if not _is_possible(content):
+        raise _not_a_target(path, " (its discs overlap, are too small or lie beyond the screen)")
     code = np.array([[bit == "1" for bit in row] for row in content.sizes])
     return Target(
         content.screen_px, content.pitch_px, content.first_disc_px, content.radii_px, code
     )
 
 
-def _not_a_target(path: Path) -> CalibrationError:
+def _is_possible(content: _TargetFile) -> bool:
+    """Whether the discs lie on the screen, do not overlap and have a size."""
+    pitch, radii = content.pitch_px, content.radii_px
+    counts = (len(content.sizes[0]), len(content.sizes))
+    last = [f + (n - 1) * pitch for f, n in zip(content.first_disc_px, counts, strict=True)]
+    on_screen = all(end <= side for end, side in zip(last, content.screen_px, strict=True))
+    return on_screen and min(radii) >= MIN_RADIUS_PX and max(radii) <= pitch / 2
+
+
+def _not_a_target(path: Path, why: str = "") -> CalibrationError:
     return CalibrationError(
-        f"{path} is not a calibration target; use the {TARGET_FILE} written by 'napari-dpdeblur "
-        "calibrate target'."
+        f"{path} is not a calibration target{why}; use the {TARGET_FILE} written by "
+        "'napari-dpdeblur calibrate target'."
     )

@@ -1,0 +1,1 @@
+"""Estimate the lens from ordinary captures of a camera, without a target."""

@@ -1,0 +1,51 @@
+"""Generic lenses by camera family: where an estimate starts.
+
+Parameters of a model, not measurements: those of a family are rounded means of estimates from
+ordinary captures; the neutral lens lies between them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from napari_dpdeblur.calibration.estimate.pupil import NAMES, PupilParameters
+from napari_dpdeblur.calibration.estimate.settings import Profile, SpreadParameters
+from napari_dpdeblur.capture import DualPixelCapture
+
+PROFILES: dict[str, PupilParameters] = {
+    "neutral": PupilParameters(),
+    "pixel": PupilParameters(
+        edge=math.log(0.08),
+        rim=0.45,
+        coma=-0.9,
+        barrel_radius=1.37,
+        barrel_shift=0.16,
+        split_softness=math.log(0.75),
+        split_shift=0.6,
+        contrast=2.4,
+        astigmatism=0.25,
+    ),
+    "canon full frame": PupilParameters(
+        split_softness=math.log(1.8), softness_growth=0.3, split_shift=0.4, contrast=1.3
+    ),
+}
+FAMILIES = {"canon": "canon full frame", "pixel": "pixel"}  # by a word in camera or format
+
+
+def spread(parameters: SpreadParameters) -> Tensor:
+    """Standard deviations in the order of the parameters."""
+    return torch.tensor([getattr(parameters, name) for name in NAMES])
+
+
+def chosen_profile(captures: Sequence[DualPixelCapture], profile: Profile) -> str:
+    """The profile by name; automatic: by the camera or the file format of the captures."""
+    if profile != "automatic":
+        return profile
+    first = captures[0]
+    camera = (first.optics and first.optics.camera) or ""
+    known = f"{camera} {first.source.format}".lower()
+    return next((name for word, name in FAMILIES.items() if word in known), "neutral")
