@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
+from run_commands import run_one
 
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.capture import open_capture
@@ -102,7 +104,24 @@ def test_the_address_is_the_authors_repository_at_a_fixed_commit():
 
 
 def test_every_published_file_is_in_the_registry(pixel4_data: Path):
-    from napari_dpdeblur.datasets.pixel4 import _store
+    from napari_dpdeblur.datasets.pixel4 import PIXEL4
 
     sums = (pixel4_data / "pixel4" / "SHA256SUMS").read_text().split()
-    assert _store(PUBLISHED_URL).registry == dict(zip(sums[1::2], sums[::2], strict=True))
+    assert PIXEL4.files() == dict(zip(sums[1::2], sums[::2], strict=True))
+
+
+def test_a_cache_that_cannot_be_written_is_named(mirror, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("DPDEBLUR_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(DownloadError, match=r"kept in the cache .*file is not a folder; set DPD"):
+        fetch_pixel4(["1"], progress=False)
+
+
+def test_a_cache_without_permission_is_named(mirror, tmp_path):
+    cache = tmp_path / "locked"
+    cache.mkdir(mode=0o500)
+    environment = {**os.environ, "DPDEBLUR_CACHE": str(cache)}
+    done = run_one("fetch", "pixel4", "--scenes", "1", rights=False, env=environment)
+    assert done.returncode == 2
+    assert f"because {cache} is not writable; set DPDEBLUR_CACHE to a folder" in done.stderr
+    assert "network" not in done.stderr

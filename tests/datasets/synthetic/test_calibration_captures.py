@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
+from napari_dpdeblur.calibration.captures import view_shift_px
 from napari_dpdeblur.calibration.target.disc_coverage import disc_coverage
 from napari_dpdeblur.calibration.target.geometry import pixel_grid
 from napari_dpdeblur.calibration.target.pattern import load_target
@@ -86,6 +87,22 @@ def test_blurred_views_use_the_kernel_of_their_tile(small_lens):
     np.testing.assert_allclose(window, small_lens.kernels[0], atol=1e-6)
 
 
+def test_in_front_the_kernels_are_turned(small_lens):
+    picture = np.zeros(FRAME, np.float32)
+    picture[96, 80] = 1.0
+    views = blurred_frame(picture, small_lens, scale=-1.0, blend_px=0)
+    half = small_lens.kernels.shape[-1] // 2
+    window = views[:, 96 - half : 97 + half, 80 - half : 81 + half]
+    np.testing.assert_allclose(window, small_lens.kernels[0][..., ::-1, ::-1], atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, -1.0])
+def test_names_and_views_tell_the_side(small_lens, small_target, scale):
+    shoot = simulate_shoot(small_target, small_lens, scale=scale, burst=1, sheets=1)
+    assert shoot.discs[0].name.startswith("20240101_12" if scale > 0 else "20240101_13")
+    assert np.sign(view_shift_px(shoot.discs[0])) == -scale
+
+
 def test_native_rows_come_back_when_pixels_are_made_square():
     y = np.linspace(0, 40, 64)[:, None]
     views = np.stack([np.sin(y / 7) * np.ones(20), np.cos(y / 9) * np.ones(20)]).astype(np.float32)
@@ -130,6 +147,17 @@ def test_files_are_those_of_the_app(small_shoot, small_target, tmp_path):
     assert load_target(tmp_path / "target.json").describe() == small_target.describe()
     steps = np.unique(opened.raw).astype(float) * 1023 / 65535
     np.testing.assert_allclose(steps, np.rint(steps), atol=0.01)  # 10 bits
+
+
+def test_captures_in_front_have_folders_of_their_own(small_shoot, small_target, tmp_path):
+    write_shoot(small_shoot, small_target, tmp_path, front=small_shoot)
+    counts = {
+        f: len(find_captures(tmp_path / f))
+        for f in ("discs", "sheets", "front_discs", "front_white", "front_black")
+    }
+    expected = {"discs": 2, "sheets": 3, "front_discs": 2, "front_white": 1, "front_black": 1}
+    assert counts == expected
+    assert not (tmp_path / "front_sheets").exists()
 
 
 def test_the_same_seed_gives_the_same_captures(small_lens, small_target):

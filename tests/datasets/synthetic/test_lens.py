@@ -3,8 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from napari_dpdeblur.calibration.sides import disparity_px
 from napari_dpdeblur.datasets.synthetic.lens import (
     default_tiles,
+    synthetic_front_kernels,
     synthetic_kernels,
     synthetic_vignetting,
 )
@@ -83,3 +85,23 @@ def test_vignetting_falls_off_and_differs_between_the_views():
     assert (maps[:, 30, 40] > 2 * maps[:, 0, 0]).all()
     assert maps[0, 30, 0] / maps[1, 30, 0] > 1.2
     assert maps[0, 30, -1] / maps[1, 30, -1] < 0.8
+
+
+def test_kernels_in_front_are_turned_and_differ_in_their_rim():
+    behind = synthetic_kernels(2, 3, disparity_px=-4.0)
+    same_rim = synthetic_kernels(2, 3, disparity_px=4.0)
+    in_front = synthetic_front_kernels(2, 3, disparity_px=4.0)
+    assert disparity_px(in_front).mean() == pytest.approx(4.0, abs=0.01)
+    # without a rim of its own the front is the point reflection, except for the common offset
+    for power in (2, 4):
+        np.testing.assert_allclose(_moments(same_rim, power), _moments(behind, power), rtol=0.01)
+    assert (in_front >= 0).all()
+    kurtosis = [_moments(k, 4) / _moments(k, 2) ** 2 for k in (in_front, same_rim)]
+    assert (kurtosis[0] > 1.03 * kurtosis[1]).all()  # light in the middle instead of at the rim
+
+
+def _moments(kernels, power):
+    """Central moment along y of each kernel, the same after a turn of 180 degrees."""
+    profile, offset = kernels.sum(-1), np.arange(kernels.shape[-1])
+    mean = (profile * offset).sum(-1, keepdims=True)
+    return (profile * (offset - mean) ** power).sum(-1)

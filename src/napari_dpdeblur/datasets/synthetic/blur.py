@@ -12,6 +12,7 @@ from napari_dpdeblur.datasets.synthetic.scene import SyntheticScene
 from napari_dpdeblur.optics.tile_axis import TileAxis
 
 BLEND_PX = 32
+SMALLEST_SCALE = 1e-6  # a kernel shrunk by this is a point
 
 
 def blurred_views(scene: SyntheticScene, kernels: np.ndarray, rows: int, cols: int) -> np.ndarray:
@@ -58,7 +59,13 @@ def _weights(length: int, tiles: int) -> np.ndarray:
 
 
 def _scaled(kernels: np.ndarray, scale: float) -> np.ndarray:
-    """Kernels at a defocus scale, by exact area integration: (P, 2, k, k), k odd, sum 1."""
+    """Kernels at a defocus scale, by exact area integration: (P, 2, k, k), k odd, sum 1.
+
+    In front of the focus plane, where the scale is negative, they are turned by 180 degrees.
+    """
+    if scale < 0:
+        kernels, scale = kernels[..., ::-1, ::-1], -scale
+    scale = max(scale, SMALLEST_SCALE)
     size = kernels.shape[-1]
     half_px = int(np.ceil(size * scale / 2 - 0.5))
     out_edge = np.arange(-half_px, half_px + 1)[:, None] - 0.5

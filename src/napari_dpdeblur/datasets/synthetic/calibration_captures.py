@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 
 from napari_dpdeblur.calibration.record import Calibration
+from napari_dpdeblur.calibration.sides import FRONT, disparity_px
 from napari_dpdeblur.calibration.target.pattern import TARGET_FILE, Target, save_target
 from napari_dpdeblur.capture.dual_pixel import DualPixelCapture, Source
 from napari_dpdeblur.capture.pgm import APP_PIXEL_ASPECT, write_pgm_pair
@@ -132,8 +133,10 @@ def simulate_shoot(
 ) -> Shoot:
     """Simulate captures of ``target`` with the lens of ``calibration``, defocused by ``scale``.
 
+    A negative scale puts the target in front of the focus plane.
     ``blend_px=0`` selects kernels by tile, as the published renderer does. ``hidden`` (rows,
-    cols) bool: occluded discs. The vignetting is that of the calibration, with maximum 1.
+    cols) bool: occluded discs. The vignetting is that of the calibration, with maximum 1. Names
+    tell the sides apart: captures behind the focus plane were made at noon, others an hour later.
     """
     if calibration.frame_shape[0] % 2:
         raise CalibrationError(
@@ -147,8 +150,10 @@ def simulate_shoot(
     black = exposure.screen_black * through[1]
     lit = (1 - exposure.screen_black) * through[0] + black
 
+    hour = 13 if scale * disparity_px(calibration.kernels).mean() > 0 else 12
+
     def shot(views: np.ndarray, level: float, number: int, kind: str) -> DualPixelCapture:
-        return expose(views * level, exposure, generator, f"20240101_12{kind}_{number:03d}")
+        return expose(views * level, exposure, generator, f"20240101_{hour}{kind}_{number:03d}")
 
     return Shoot(
         tuple(shot(lit, exposure.screen_white, i, "0000") for i in range(burst)),
@@ -166,14 +171,16 @@ def _vignetting(calibration: Calibration) -> np.ndarray:
     return np.asarray(np.stack(smooth) / np.max(smooth))
 
 
-def write_shoot(shoot: Shoot, target: Target, folder: Path) -> list[Path]:
-    """Write PGM pairs into `discs`, `white`, `black` and `sheets`, and `target.json`."""
-    groups = {
-        "discs": shoot.discs,
-        "white": (shoot.white,),
-        "black": (shoot.black,),
-        "sheets": shoot.sheets,
-    }
+def write_shoot(
+    shoot: Shoot, target: Target, folder: Path, front: Shoot | None = None
+) -> list[Path]:
+    """Write PGM pairs into `discs`, `white`, `black` and `sheets`, and `target.json`.
+
+    Those of the target in front of the focus plane go into `front_discs` and so on.
+    """
+    groups = {**_target_groups(shoot), "sheets": shoot.sheets}
+    if front is not None:
+        groups |= {FRONT + name: captures for name, captures in _target_groups(front).items()}
     files: list[Path] = []
     try:
         for name, captures in groups.items():
@@ -187,3 +194,7 @@ def write_shoot(shoot: Shoot, target: Target, folder: Path) -> list[Path]:
         raise CalibrationError(f"{folder} cannot be written: {error.strerror or error}.") from error
     save_target(target, folder / TARGET_FILE)
     return [*files, folder / TARGET_FILE]
+
+
+def _target_groups(shoot: Shoot) -> dict[str, tuple[DualPixelCapture, ...]]:
+    return {"discs": shoot.discs, "white": (shoot.white,), "black": (shoot.black,)}

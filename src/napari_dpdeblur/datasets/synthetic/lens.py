@@ -14,11 +14,13 @@ from napari_dpdeblur.errors import CaptureError
 from napari_dpdeblur.optics.moments import first_moment
 
 DISPARITY_PX = -5.3
+FRONT_DISPARITY_PX = 4.2
 KERNEL_PX = 41
 TILE_PX = 168
 # Pupil coordinates run from -1 to 1 across the aperture.
 EDGE_SOFTNESS = 0.14
 RIM_GAIN = 0.35
+FRONT_RIM_GAIN = -0.35  # spherical aberration: a bright rim behind the focus, a soft one before it
 BARREL_RADIUS = 1.22
 BARREL_SHIFT = 0.4
 FIELD_CURVATURE = 0.12
@@ -30,12 +32,18 @@ SUPERSAMPLING = 3
 
 
 def synthetic_kernels(
-    rows: int, cols: int, size: int = KERNEL_PX, disparity_px: float = DISPARITY_PX
+    rows: int,
+    cols: int,
+    size: int = KERNEL_PX,
+    disparity_px: float = DISPARITY_PX,
+    rim_gain: float = RIM_GAIN,
 ) -> np.ndarray:
     """Blur kernels of a rows x cols grid at defocus scale 1: float32 (rows * cols, 2, size, size).
 
     They vary spatially, are not mirror images of each other and sum to 1. The centroids of left and
-    right differ by ``disparity_px`` along x on average over the tiles.
+    right differ by ``disparity_px`` along x on average over the tiles: negative behind the focus
+    plane, positive in front of it, where the kernels are turned by 180 degrees. ``rim_gain`` is how
+    much brighter the rim of the pupil is than its centre.
     """
     if size < 3 or size % 2 == 0 or rows < 1 or cols < 1:
         raise CaptureError(
@@ -45,7 +53,7 @@ def synthetic_kernels(
     fields = _tile_centres(rows, cols)
     # The disparity is proportional to the radius: measure it once, then scale.
     probe_px = 12.0
-    probe = np.stack([_kernel_pair(field, probe_px, 61) for field in fields])
+    probe = np.stack([_kernel_pair(field, probe_px, 61, rim_gain) for field in fields])
     radius_px = probe_px * disparity_px / _mean_disparity(probe)
     reach_px = abs(radius_px) * (1 + FIELD_CURVATURE + EDGE_SOFTNESS) + max(
         map(abs, CENTRE_OFFSET_PX)
@@ -55,7 +63,14 @@ def synthetic_kernels(
             f"Synthetic kernels of {size} px are too small for a disparity of {disparity_px:g} px; "
             f"use a size of at least {2 * int(np.ceil(reach_px)) + 1} px."
         )
-    return np.stack([_kernel_pair(field, radius_px, size) for field in fields])
+    return np.stack([_kernel_pair(field, radius_px, size, rim_gain) for field in fields])
+
+
+def synthetic_front_kernels(
+    rows: int, cols: int, size: int = KERNEL_PX, disparity_px: float = FRONT_DISPARITY_PX
+) -> np.ndarray:
+    """Kernels in front of the focus plane that differ from those behind it, as in a real lens."""
+    return synthetic_kernels(rows, cols, size, disparity_px, FRONT_RIM_GAIN)
 
 
 def default_tiles(height: int, width: int) -> tuple[int, int]:
@@ -90,25 +105,30 @@ def _tile_centres(rows: int, cols: int) -> np.ndarray:
     return np.stack(np.meshgrid(y, x, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
-def _kernel_pair(field: np.ndarray, radius_px: float, size: int) -> np.ndarray:
+def _kernel_pair(
+    field: np.ndarray, radius_px: float, size: int, rim_gain: float = RIM_GAIN
+) -> np.ndarray:
     """Both kernels at one position of the field, area-sampled: float32 (2, size, size)."""
     fine = size * SUPERSAMPLING
     position_px = (np.arange(fine) + 0.5) / SUPERSAMPLING - size / 2
     curvature = 1 + FIELD_CURVATURE * (field @ field - 1)
     v = (position_px - CENTRE_OFFSET_PX[0]) / (radius_px * curvature)
     u = (position_px - CENTRE_OFFSET_PX[1]) / (radius_px * curvature)
-    light = _pupil(field, *np.meshgrid(v, u, indexing="ij"))
+    rows_v, cols_u = np.meshgrid(v, u, indexing="ij")
+    light = _pupil(field, rows_v, cols_u, rim_gain)
     kernels = light.reshape(2, size, SUPERSAMPLING, size, SUPERSAMPLING).sum((2, 4))
     return np.asarray(kernels / kernels.sum((1, 2), keepdims=True), np.float32)
 
 
-def _pupil(field: np.ndarray, v: np.ndarray, u: np.ndarray) -> np.ndarray:
+def _pupil(
+    field: np.ndarray, v: np.ndarray, u: np.ndarray, rim_gain: float = RIM_GAIN
+) -> np.ndarray:
     """Light that each view receives through pupil positions (v, u): (2, n, m)."""
     y, x = field
     aperture = _soft_step(1 - np.hypot(v, u), EDGE_SOFTNESS)
     off_axis = np.hypot(v + BARREL_SHIFT * y, u + BARREL_SHIFT * x)
     barrel = _soft_step(BARREL_RADIUS - off_axis, EDGE_SOFTNESS)
-    brightness = 1 + RIM_GAIN * (v**2 + u**2)
+    brightness = np.maximum(1 + rim_gain * (v**2 + u**2), 0.0)
     split = u + SPLIT_SHIFT * x
     seen = [
         floor + _soft_step(sign * split, softness)

@@ -11,6 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from napari_dpdeblur.datasets.synthetic.placements import (
+    FLOOR_FAR,
+    FLOOR_NEAR,
+    HORIZON_Y,
+    Placement,
+)
 from napari_dpdeblur.datasets.synthetic.shapes import (
     CREAM,
     INK,
@@ -26,8 +32,6 @@ from napari_dpdeblur.datasets.synthetic.shapes import (
     text_bars,
 )
 
-HORIZON_Y = 0.02
-FLOOR_FAR, FLOOR_NEAR = 0.22, 0.95  # nearness at the horizon and at the lower edge
 WALL_LEFT, WALL_RIGHT = 0.0, 0.2
 BRIGHTEST = 0.85
 CORD_WIDTH = 0.007
@@ -42,30 +46,28 @@ class SceneObject:
     nearness: float | np.ndarray  # (H, W) when slanted
 
 
-@dataclass(frozen=True)
-class Placement:
-    """Position of an object: centre, half size, rotation, nearness; standing or hanging."""
-
-    y: float
-    x: float
-    radius: float
-    angle: float
-    nearness: float
-    stands: bool
-
-
-def scene_objects(grid: Grid, generator: np.random.Generator) -> Iterator[SceneObject]:
-    """All objects of the scene, from back to front."""
-    places = _placements(grid, generator)
+def scene_objects(
+    grid: Grid, places: list[Placement], generator: np.random.Generator
+) -> Iterator[SceneObject]:
+    """Wall, floor and an object at each place, from back to front."""
     yield _wall(grid, generator)
     yield _floor(grid, places, generator)
-    makers = generator.permutation(len(MAKERS))
+    makers = _makers(places, generator.permutation(len(MAKERS)))
     hues = generator.permutation(len(PALETTE))
     for i, place in enumerate(places):
-        maker = MAKERS[makers[i % len(MAKERS)]]
         hue, other = PALETTE[hues[i % len(hues)]], PALETTE[hues[(i + 3) % len(hues)]]
-        made = maker(grid, place, hue, other, generator)
+        made = makers[i % len(makers)](grid, place, hue, other, generator)
         yield made if place.stands else _hung(grid, place, made)
+
+
+def _makers(places: list[Placement], order: np.ndarray) -> list[Maker]:
+    """Makers in the given order, but for the subject, which is always of the same kind."""
+    makers = [MAKERS[index] for index in order]
+    subject = next((i for i, place in enumerate(places) if place.is_subject), None)
+    if subject is not None:
+        other = makers.index(SUBJECT)
+        makers[subject], makers[other] = makers[other], makers[subject]
+    return makers
 
 
 def _hung(grid: Grid, place: Placement, item: SceneObject) -> SceneObject:
@@ -75,23 +77,6 @@ def _hung(grid: Grid, place: Placement, item: SceneObject) -> SceneObject:
     total = np.minimum(item.mask + cord, 1.0)
     color = (item.color * item.mask + INK[:, None, None] * cord) / np.maximum(total, 1e-9)
     return SceneObject(color, total, item.nearness)
-
-
-def _placements(grid: Grid, generator: np.random.Generator) -> list[Placement]:
-    """Seven objects in shuffled columns, sorted from back to front."""
-    half_width, bottom = float(grid.x.max()), float(grid.y.max())
-    nearness = np.array([0.3, 0.4, 0.5, 0.6, 0.72, 0.85, 1.0])
-    columns = (np.arange(7) + generator.uniform(0.25, 0.75, 7)) / 7 * 2 - 1
-    columns = generator.permutation(columns) * half_width * 0.92
-    hangs = generator.permutation(7) < 2
-    places = []
-    for i, near in enumerate(nearness):
-        radius = (0.10 + 0.10 * near) * generator.uniform(0.85, 1.15)
-        floor_y = HORIZON_Y + (near - FLOOR_FAR) / (FLOOR_NEAR - FLOOR_FAR) * (bottom - HORIZON_Y)
-        y = generator.uniform(-0.38, -0.15) if hangs[i] else min(floor_y, bottom - 0.03) - radius
-        angle = generator.uniform(-0.5, 0.5)
-        places.append(Placement(y, float(columns[i]), radius, angle, float(near), not hangs[i]))
-    return places
 
 
 def _wall(grid: Grid, generator: np.random.Generator) -> SceneObject:
@@ -246,3 +231,4 @@ def _tile(position: np.ndarray, period: float) -> np.ndarray:
 
 Maker = Callable[[Grid, Placement, np.ndarray, np.ndarray, np.random.Generator], SceneObject]
 MAKERS: tuple[Maker, ...] = (_ball, _plain_ball, _card, _star, _gem, _stone, _box)
+SUBJECT = _card  # fine detail, so that one sees that it is in focus

@@ -5,7 +5,7 @@ Used for samples, tests and the demo. Deterministic for a seed, any size.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,8 @@ from napari_dpdeblur.datasets.synthetic.lens import (
     synthetic_kernels,
     synthetic_vignetting,
 )
-from napari_dpdeblur.datasets.synthetic.objects import scene_objects
+from napari_dpdeblur.datasets.synthetic.objects import SceneObject, scene_objects
+from napari_dpdeblur.datasets.synthetic.placements import around_a_subject, still_life
 from napari_dpdeblur.datasets.synthetic.shapes import Grid
 from napari_dpdeblur.errors import CaptureError
 from napari_dpdeblur.files import atomic_file
@@ -39,13 +40,21 @@ __all__ = [
     "synthetic_kernels",
     "synthetic_scene",
     "synthetic_vignetting",
+    "two_sided_scene",
     "write_synthetic",
 ]
 
 BACK_SCALE, FRONT_SCALE = 1.4, 0.1
 LAYERS = 14
+# On both sides: one layer each 0.1, from the wall to the nearest object; the subject's is at 0.
+TWO_SIDED_STEPS, TWO_SIDED_STEP = np.arange(10, -9, -1), 0.1
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722], np.float32)
 MIN_SIDE_PX = 16
+DEFOCUS_DESCRIPTION = (
+    "Defocus scale in multiples of the calibrated blur: 0 in focus, positive behind the focus "
+    "plane, negative in front of it"
+)
+SHARP_DESCRIPTION = "All-in-focus image, linear, in capture units"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +62,8 @@ class SyntheticScene:
     """A layered scene: sharp colours and the defocus of each layer.
 
     ``color`` (L, C, H, W) and ``alpha`` (L, 1, H, W) are layers from back to front,
-    ``defocus_scales`` (L,) their blur. Values are linear, in capture units.
+    ``defocus_scales`` (L,) their blur, negative in front of the focus plane. Values are linear, in
+    capture units.
     """
 
     color: np.ndarray
@@ -77,14 +87,26 @@ class SyntheticScene:
 
     @property
     def defocus_map(self) -> np.ndarray:
-        """Defocus scale of each pixel (H, W), float32."""
-        weights = self._transmittance[:, 0] * self.defocus_scales[:, None, None]
-        return np.asarray(weights.sum(0))
+        """Signed defocus scale of each pixel (H, W), float32."""
+        weights = self._transmittance[:, 0]
+        if self.defocus_scales.min() < 0:
+            weights = _of_one_surface(weights)
+        return np.asarray((weights * self.defocus_scales[:, None, None]).sum(0))
 
     @property
     def _transmittance(self) -> np.ndarray:
         """Weight of each layer in each pixel (Eq. 1): (L, 1, H, W)."""
         return np.asarray(transmittance(self.alpha))
+
+
+def _of_one_surface(weights: np.ndarray) -> np.ndarray:
+    """Weights (L, H, W) of the most visible layer and its neighbours only, with sum 1.
+
+    At the outline of an object in front, a mean over all layers would be in focus.
+    """
+    layer = np.arange(len(weights))[:, None, None]
+    kept = np.where(np.abs(layer - weights.argmax(0)) <= 1, weights, np.float32(0))
+    return np.asarray(kept / kept.sum(0))
 
 
 @dataclass(frozen=True)
@@ -107,21 +129,48 @@ def synthetic_scene(
 
     ``scales`` are the defocus scales of the farthest and the nearest of the ``layers``.
     """
+    _check_size(height, width, channels, layers)
+    grid, generator = Grid.of(height, width), np.random.default_rng(seed)
+    objects = scene_objects(grid, still_life(grid, generator), generator)
+    back, front = scales
+    return _layered(objects, grid, channels, np.linspace(back, front, layers, dtype=np.float32))
+
+
+def two_sided_scene(height: int, width: int, seed: int = 0, channels: int = 1) -> SyntheticScene:
+    """A subject in focus, with blurred objects behind it and in front of it on the same floor.
+
+    Defocus scales run from 1 at the wall through 0 at the subject to -0.8 at the nearest object.
+    """
+    _check_size(height, width, channels)
+    grid, generator = Grid.of(height, width), np.random.default_rng(seed)
+    scales = (TWO_SIDED_STEPS * TWO_SIDED_STEP).astype(np.float32)
+    focus_nearness = float(np.argmin(np.abs(scales))) / (len(scales) - 1)
+    places = around_a_subject(grid, focus_nearness, generator)
+    return _layered(scene_objects(grid, places, generator), grid, channels, scales)
+
+
+def _check_size(height: int, width: int, channels: int, layers: int = LAYERS) -> None:
     if min(height, width) < MIN_SIDE_PX or channels not in (1, 3) or layers < 2:
         raise CaptureError(
             f"A synthetic scene needs at least {MIN_SIDE_PX} x {MIN_SIDE_PX} px, 1 or 3 channels "
             f"and 2 layers, not {height} x {width} px, {channels} channels and {layers} layers."
         )
+
+
+def _layered(
+    objects: Iterable[SceneObject], grid: Grid, channels: int, scales: np.ndarray
+) -> SyntheticScene:
+    """Objects from back to front as layers with these defocus scales."""
+    layers, (height, width) = len(scales), grid.y.shape
     color = np.zeros((layers, channels, height, width), np.float32)
     alpha = np.zeros((layers, 1, height, width), np.float32)
     alpha[0] = 1.0
-    back, front = scales
-    for item in scene_objects(Grid.of(height, width), np.random.default_rng(seed)):
+    for item in objects:
         rgb = item.color.astype(np.float32)
         paint = rgb if channels == 3 else np.tensordot(LUMINANCE, rgb, axes=1)[None]
         depth = np.asarray(item.nearness, np.float32) * (layers - 1)
         _insert(color, alpha, paint, item.mask.astype(np.float32), depth)
-    return SyntheticScene(color, alpha, np.linspace(back, front, layers, dtype=np.float32))
+    return SyntheticScene(color, alpha, scales)
 
 
 def _insert(
@@ -244,6 +293,7 @@ def _sensor_values(
 def write_synthetic(folder: Path, scene: SyntheticScene, capture: DualPixelCapture) -> list[Path]:
     """Write a capture as a PGM pair and the ground truth as float32 TIFF; returns the files.
 
+    The defocus map is signed, and its description says so.
     ``<name>_left.pgm``, ``<name>_right.pgm``, ``<name>_all_in_focus.tif``, ``<name>_defocus.tif``.
     """
     if capture.raw.dtype != np.uint16 or capture.shape[1] != 1:
@@ -262,7 +312,11 @@ def write_synthetic(folder: Path, scene: SyntheticScene, capture: DualPixelCaptu
 
 def _write_truth(folder: Path, name: str, scene: SyntheticScene) -> Sequence[Path]:
     sharp, defocus = folder / f"{name}_all_in_focus.tif", folder / f"{name}_defocus.tif"
-    for path, pixels in ((sharp, scene.all_in_focus.squeeze()), (defocus, scene.defocus_map)):
+    images = (
+        (sharp, scene.all_in_focus.squeeze(), SHARP_DESCRIPTION),
+        (defocus, scene.defocus_map, DEFOCUS_DESCRIPTION),
+    )
+    for path, pixels, description in images:
         with atomic_file(path) as beside:
-            tifffile.imwrite(beside, pixels)
+            tifffile.imwrite(beside, pixels, description=description, metadata=None)
     return sharp, defocus
