@@ -32,9 +32,7 @@ def scene(simulated: Callable[..., Any]) -> Any:
 
 
 def settings_of(preset: str) -> FitSettings:
-    return FitSettings.of(
-        {"preset": preset, "layers": 4, "steps": 6, "image_rounds": 3, "image_steps": 2}
-    )
+    return FitSettings.of({"preset": preset, "layers": 4, "steps": 6})
 
 
 def interrupted(scene: Any, settings: FitSettings, path: Path, last_stage: str, steps: int) -> None:
@@ -59,8 +57,8 @@ def assert_same(first: Result, second: Result) -> None:
     [
         ("preview", "image", 3),
         ("standard", "draft image", 5),
-        ("standard", "image", 2),
-        ("standard", "image", 5),
+        ("standard", "detail", 2),
+        ("standard", "refine", 2),
         ("paper", "optimise", 5),
     ],
 )
@@ -80,8 +78,8 @@ def test_resumed_as_if_never_interrupted(
     )
     assert_same(resumed, whole)
     assert events[0].stage == stage, "finished stages are not repeated"
-    if step == 5 and stage != "draft image":
-        assert events[0].step == 5, "nor are finished rounds"
+    if stage == "optimise":
+        assert events[0].step == 5, "nor are finished steps"
 
 
 def test_an_old_state_is_only_used_when_asked(scene: Any, tmp_path: Path) -> None:

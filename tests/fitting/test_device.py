@@ -119,9 +119,7 @@ def _there(value: Any, given: list[torch.Tensor]) -> Any:
 
 
 def settings_of(preset: str, **values: Any) -> FitSettings:
-    return FitSettings.of(
-        {"preset": preset, "layers": 4, "steps": 3, "image_rounds": 2, "image_steps": 2} | values
-    )
+    return FitSettings.of({"preset": preset, "layers": 4, "steps": 3} | values)
 
 
 def assert_same(there: Any, here: Any) -> None:

@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from napari_dpdeblur.fitting import FitSettings, fit
 from napari_dpdeblur.fitting.parameters import Parameters
+from napari_dpdeblur.fitting.surfaces.find import find_surfaces
 from napari_dpdeblur.settings_model import SettingsModel
 
 
@@ -35,6 +36,17 @@ def test_a_parameter_is_one_number_with_a_unit_and_a_reason(
     assert field.metadata, "it has a limit"
 
 
+def _slope_beside_a_thing() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Map, confidence and image of a slope with an uncertain strip beside something near."""
+    columns = np.tile(np.arange(160, dtype=np.float32), (120, 1))
+    defocus_map = 1.4 - 0.3 * columns / 160
+    defocus_map[:, 100:] = 0.2
+    defocus_map[40:60, 88:100] = 0.7
+    confidence = np.full_like(defocus_map, 0.5)
+    confidence[40:60, 88:100] = 0.2
+    return defocus_map, confidence, np.full_like(defocus_map, 0.5)
+
+
 def test_every_parameter_is_read_by_a_fit(
     simulated: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,11 +59,12 @@ def test_every_parameter_is_read_by_a_fit(
             read.add((type(self), name))
         return object.__getattribute__(self, name)
 
-    settings = FitSettings(layers=4, image_rounds=1, image_steps=1, steps=1, guided_filter=True)
+    settings = FitSettings(layers=4, steps=1, guided_filter=True)
     scene = simulated(64, 96)
     monkeypatch.setattr(SettingsModel, "__getattribute__", reading, raising=False)
-    for preset in ("standard", "paper"):
-        fit(scene.capture, scene.calibration, settings, preset=preset, progress=False)
+    for preset, sides in (("standard", "both"), ("preview", "both"), ("paper", "behind")):
+        fit(scene.capture, scene.calibration, settings, preset=preset, sides=sides, progress=False)
+    find_surfaces(*_slope_beside_a_thing(), settings.parameters.surfaces)
     assert {f"{g.__name__}.{n}" for g, n in expected - read} == set()
 
 

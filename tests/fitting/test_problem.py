@@ -12,6 +12,7 @@ from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.errors import CalibrationError, FitError
 from napari_dpdeblur.fitting.problem import (
     FitProblem,
+    lens_model,
     original_rows,
     pose_problem,
     reduce_images,
@@ -112,13 +113,13 @@ def test_reduced_problems_see_the_same_scene(simulated: Callable[..., Any]) -> N
     torch.testing.assert_close(coarse.views.mean(), problem.views.mean())
 
 
-def test_layer_kernels_are_on_the_grid_of_the_views(simulated: Callable[..., Any]) -> None:
+def test_kernels_are_on_the_grid_of_the_views(simulated: Callable[..., Any]) -> None:
     problem = posed(simulated(96, 128, pixel_aspect=2))
-    (kernels,) = problem.layer_kernels(torch.tensor([1.0]))
+    kernels = problem.kernels_at(1.0)
     height, width = kernels.size_px
-    assert height < 0.7 * width, "pixels are twice as high as wide"
-    sums = kernels.kernels.sum((-2, -1))
-    torch.testing.assert_close(sums, torch.ones_like(sums))
+    assert height < 0.8 * width, "pixels are twice as high as wide"
+    brightness = kernels.spectrum((64, 64))[..., 0, 0].real
+    torch.testing.assert_close(brightness, torch.ones_like(brightness))
 
 
 def test_means_over_blocks() -> None:
@@ -140,3 +141,16 @@ def test_original_rows_undo_the_interpolation() -> None:
     rows = torch.rand(1, 2, 24, 10)
     found = original_rows(resample(rows, (48, 10)), 2, 6)
     assert float((found - rows).abs().mean()) < 0.01
+
+
+@pytest.mark.parametrize("preset", ["standard", "preview", "paper"])
+def test_a_fit_uses_the_lens_that_it_describes(simulated: Callable[..., Any], preset: str) -> None:
+    known = simulated(96, 128)
+    settings = FitSettings.of({"preset": preset})
+    lens = lens_model(settings)
+    assert lens.is_centred == lens.is_exact == (preset != "paper")
+    assert (lens.blend_px == 0) == (preset == "paper")
+    expected = known.calibration.kernel_grid(lens).kernels
+    torch.testing.assert_close(posed(known, preset).kernels.kernels, expected)
+    as_stored = lens_model(FitSettings.of({"preset": preset, "centre_kernels": False}))
+    assert not as_stored.is_centred

@@ -37,12 +37,6 @@ def test_more_of_anything_needs_more(preset: str) -> None:
             assert function(*larger, preset) > least  # type: ignore[arg-type]
 
 
-def test_a_band_is_as_large_as_the_estimate_takes_it() -> None:
-    from napari_dpdeblur.fitting.image.bands import MAX_BAND_PIXELS
-
-    assert MAX_BAND_PIXELS < resources.BAND_PIXELS < 1.5 * MAX_BAND_PIXELS
-
-
 def test_rows_that_were_interpolated_cost_less() -> None:
     assert estimate_memory(1008, 1344, row_upsampling=2) < estimate_memory(1008, 1344)
     assert estimate_time_s(1008, 1344, row_upsampling=2) < estimate_time_s(1008, 1344)

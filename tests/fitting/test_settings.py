@@ -29,7 +29,7 @@ def test_yaml_round_trip(preset: str) -> None:
 def test_what_is_missing_takes_its_default() -> None:
     assert FitSettings.from_yaml("") == FitSettings()
     assert FitSettings.from_yaml("weights: {data: 1}").weights == Weights(data=1)
-    assert (FitSettings().preset, FitSettings().layers) == ("standard", 12)
+    assert (FitSettings().preset, FitSettings().layers) == ("standard", None)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_what_is_missing_takes_its_default() -> None:
         ({"layers": "many"}, r"setting layers = 'many' cannot be used: .*integer"),
         ({"front_scale": float("nan")}, r"front_scale = nan cannot be used: .*finite"),
         ({"back_scale": float("inf")}, r"back_scale = inf cannot be used"),
-        ({"back_scale": -1}, r"back_scale = -1 cannot be used: .*greater than 0"),
+        ({"back_scale": -5}, r"back_scale = -5 cannot be used: .*greater than or equal to -4"),
         ({"weights": {"alpha": float("nan")}}, r"weights\.alpha = nan cannot be used"),
         (
             {"weights": {"beta": 1}},
@@ -54,10 +54,10 @@ def test_what_is_missing_takes_its_default() -> None:
             {"parameters": {"search": {"smallest_scale": 2}}},
             r"parameters\.search = .*smallest_scale must be smaller than largest_scale",
         ),
-        ({"parameters": {"wiener": {"scales": 1}}}, r"parameters\.wiener\.scales = 1 cannot be us"),
+        ({"parameters": {"wiener": {"scale_step": 0}}}, r"wiener\.scale_step = 0 cannot be used"),
         ({"preset": "best"}, r"preset = 'best' cannot be used: .*'standard', 'preview' or 'paper'"),
         ({"device": "tpu"}, r"device = 'tpu' cannot be used"),
-        ({"colour": 1}, r"no setting named colour; known settings are preset, layers, front_scale"),
+        ({"colour": 1}, r"no setting named colour; known settings are preset, layers, sides, fron"),
         ({"steps": 0}, r"steps = 0 cannot be used"),
         (
             {"front_scale": 1.2, "back_scale": 0.3},
@@ -126,8 +126,8 @@ def test_settings_are_read_without_loading_torch() -> None:
 
 def test_parameters_are_changed_in_part() -> None:
     settings = FitSettings().changed(parameters={"search": {"scales": 20}})
-    other = settings.changed(parameters={"wiener": {"scales": 8}}, layers=5)
-    assert (other.parameters.search.scales, other.parameters.wiener.scales) == (20, 8)
+    other = settings.changed(parameters={"wiener": {"scale_step": 0.2}}, layers=5)
+    assert (other.parameters.search.scales, other.parameters.wiener.scale_step) == (20, 0.2)
     assert other.parameters.search.largest_scale == FitSettings().parameters.search.largest_scale
     assert FitSettings.from_yaml(other.to_yaml()) == other
     assert FitSettings.from_yaml("parameters: {search: {scales: 20}}") == settings
@@ -154,7 +154,7 @@ def test_parameters_are_for_experts() -> None:
             ["centre_kernels", "blend_px"],
         ),
         ({"weights": {"entropy": 1, "alpha": 1}}, ["weights.entropy"]),
-        ({"preset": "preview", "image_steps": 3}, ["image_steps"]),
+        ({"preset": "preview", "blend_px": 3}, ["blend_px"]),
         ({"preset": "preview", "parameters": {"paper": {"first_rate": 0.1}}}, []),
     ],
 )
@@ -177,3 +177,16 @@ def test_the_removed_seed_is_accepted_with_a_warning() -> None:
     with pytest.warns(FutureWarning, match="seed was removed"):
         assert FitSettings().changed(seed=3) == FitSettings()
     assert FitSettings.of({"seed": 0}) == FitSettings(), "the default, which old files hold"
+
+
+@pytest.mark.parametrize("text", ["layers: automatic", "layers:", "layers: null", ""])
+def test_the_number_of_layers_may_be_automatic(text: str) -> None:
+    settings = FitSettings.from_yaml(text)
+    assert (settings.layers, settings.planes) == (None, 12)
+    assert "layers: automatic" in settings.to_yaml()
+    assert FitSettings.from_yaml(settings.to_yaml()) == settings
+
+
+def test_a_given_number_of_layers_can_be_made_automatic_again() -> None:
+    settings = FitSettings(layers=5)
+    assert (settings.planes, settings.changed(layers="automatic").layers) == (5, None)

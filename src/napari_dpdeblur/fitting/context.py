@@ -13,6 +13,8 @@ from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.checkpoint import Checkpoint, FitState
 from napari_dpdeblur.fitting.events import FitEvent
 from napari_dpdeblur.fitting.problem import FitProblem, reduce_images
+from napari_dpdeblur.fitting.report.doubts import Doubt
+from napari_dpdeblur.fitting.report.views import ViewCheck
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.progress import StageClock
 
@@ -36,6 +38,12 @@ class FitContext:
     signature: str
     checkpoint: Checkpoint | None = None
     state: FitState = field(default_factory=FitState)
+    notes: list[str] = field(default_factory=list)
+    views_look_swapped: bool = False
+    noise: float | None = None  # of the views, once it was measured
+    view_check: ViewCheck | None = None
+    doubts: list[Doubt] = field(default_factory=list)
+    is_told: bool = False  # whether an event has carried the doubts
 
     def event(
         self,
@@ -51,11 +59,14 @@ class FitContext:
         if losses:
             self.state.history.append({"stage": stage, "step": step, **losses})
         scale = self.problem.intensity_scale
+        doubts = () if self.is_told else tuple(doubt.text for doubt in self.doubts)
+        self.is_told = True
         return FitEvent(
             **vars(self.clock.progress(stage, step, total)),
             losses=losses or {},
             all_in_focus=None if image is None else _small_copy(image / scale),
             defocus_map=None if defocus_map is None else _small_copy(defocus_map),
+            doubts=doubts,
         )
 
     def save(self, stage: str, steps: int, **tensors: Tensor) -> None:

@@ -19,16 +19,15 @@ if TYPE_CHECKING:
     from napari_dpdeblur.cancellation import Control
     from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.fitting.checkpoint import Checkpoint
-    from napari_dpdeblur.fitting.events import FitEvent
     from napari_dpdeblur.results.result import Result
 
 
 def fit(
     capture: DualPixelCapture,
-    calibration: Calibration,
+    calibration: Calibration | None = None,
     settings: FitSettings | None = None,
     *,
-    progress: bool | Callable[[FitEvent], object] = True,
+    progress: bool | Callable[[Any], object] = True,
     crop: Crop | None = None,
     control: Control | None = None,
     checkpoint: Checkpoint | str | Path | None = None,
@@ -36,11 +35,14 @@ def fit(
 ) -> Result:
     """Recover the all-in-focus image, the defocus map and the layers of a capture.
 
-    ``changes`` are settings by name, such as ``preset="preview"`` or ``layers=8``; they replace
-    those of ``settings``. ``progress`` shows a bar (True), nothing (False), or is a function that
-    is called with each event. ``crop`` is (top, left, height, width) in the calibrated field.
-    ``control`` pauses or cancels from another thread. ``checkpoint`` is a file for the state: the
-    same call after an interruption resumes from it, and the file is removed at the end.
+    Without a calibration, the lens is estimated from the capture first, as by ``estimate_lens``,
+    and a note of the result gives the verdict. ``changes`` are settings by name, such as
+    ``preset="preview"`` or ``layers=8``; they replace those of ``settings``. ``progress`` shows a
+    bar (True), nothing (False), or is a function that is called with each event: a ``FitEvent``,
+    and first each ``EstimateEvent`` if the lens is estimated. ``crop`` is (top, left, height,
+    width) in the calibrated field. ``control`` pauses or cancels from another thread.
+    ``checkpoint`` is a file for the state: the same call after an interruption resumes from it,
+    and the file is removed at the end.
     """
     from napari_dpdeblur.fitting.checkpoint import Checkpoint
     from napari_dpdeblur.fitting.resources import memory_of
@@ -49,6 +51,8 @@ def fit(
     settings = (settings or FitSettings()).changed(**changes)
     own = Checkpoint(Path(checkpoint), True) if isinstance(checkpoint, str | Path) else None
     kept = checkpoint if isinstance(checkpoint, Checkpoint) else own
+    if calibration is None:
+        calibration = _estimated(capture, settings, progress, control, kept)
     events = fit_events(capture, calibration, settings, crop=crop, control=control, checkpoint=kept)
     if callable(progress):
         result = finish(events, progress)
@@ -58,4 +62,38 @@ def fit(
             result = finish(events, show)
     if own is not None:
         own.remove()
+        _forget(own)
     return result
+
+
+def _estimated(
+    capture: DualPixelCapture,
+    settings: FitSettings,
+    progress: bool | Callable[[Any], object],
+    control: Control | None,
+    checkpoint: Checkpoint | None,
+) -> Calibration:
+    """The lens of the capture, kept beside the checkpoint of the fit."""
+    from napari_dpdeblur.calibration.kept_estimate import lens_events
+    from napari_dpdeblur.cancellation import controlled
+
+    views = capture.with_swapped_views() if settings.swap_views else capture
+    events = lens_events([views], kept=None if checkpoint is None else _kept(checkpoint))
+    if control is not None:
+        events = controlled(events, control)
+    if callable(progress):
+        return finish(events, progress)
+    with progress_bar(is_quiet=not progress, note="lens") as show:
+        return finish(events, show)
+
+
+def _kept(checkpoint: Checkpoint) -> Path:
+    from napari_dpdeblur.calibration.kept_estimate import LENS_SUFFIX
+
+    return checkpoint.path.with_name(checkpoint.path.name + LENS_SUFFIX)
+
+
+def _forget(checkpoint: Checkpoint) -> None:
+    from napari_dpdeblur.calibration.kept_estimate import forget_lens
+
+    forget_lens(_kept(checkpoint))

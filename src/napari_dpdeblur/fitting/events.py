@@ -12,6 +12,7 @@ from napari_dpdeblur.progress import StageProgress
 class FitEvent(StageProgress):
     """One step of a fit.
 
+    ``doubts`` are sentences about the input, which come with the first event.
     Previews are downsampled copies on the CPU, in the capture's unit and in defocus scales, or
     None if they have not changed.
     """
@@ -19,3 +20,4 @@ class FitEvent(StageProgress):
     losses: dict[str, float] = field(default_factory=dict)
     all_in_focus: FloatArray | None = None  # (C, h, w)
     defocus_map: FloatArray | None = None  # (h, w)
+    doubts: tuple[str, ...] = ()

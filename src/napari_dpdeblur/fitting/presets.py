@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 Preset = Literal["standard", "preview", "paper"]
+Sides = Literal["both", "behind"]
 
 COMMON_SETTINGS = frozenset(
     {
         "preset",
         "layers",
+        "sides",
         "front_scale",
         "back_scale",
+        "swap_views",
         "weights",
         "weights.auxiliary",
         "weights.intensity",
@@ -47,13 +50,12 @@ class MemoryModel:
 
     Measured with `benchmarks/robustness_memory.py` and rounded up. ``planes`` do not depend on the
     layers; ``layer_planes`` are kept for each layer besides its colours; ``renderer_planes`` are
-    those of the renderer for each layer, for one band of rows at a time if it works in ``bands``.
+    those of the renderer for each layer.
     """
 
     planes: int
     layer_planes: int
     renderer_planes: int
-    bands: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,13 @@ class PresetRecord:
     uses: SettingNames
     centres_kernels: bool = True
     sharpens_kernels: bool = True
+    stretches_exactly: bool = True
     keeps_interpolated_rows: bool = False
 
 
 STANDARD = PresetRecord(
     name="standard",
-    description="closed form, then rendering through occlusions",
+    description="closed form, then layers that explain both views",
     solver="napari_dpdeblur.fitting.stages:standard",
     stages={
         "cost volume": 5.0,
@@ -100,14 +103,12 @@ STANDARD = PresetRecord(
         "deblur": 14.0,
         "detail": 13.0,
         "refine": 13.0,
-        "image": 37.0,
+        "surfaces": 7.0,
+        "layers": 24.0,
     },
-    memory=MemoryModel(planes=36, layer_planes=2, renderer_planes=3, bands=True),
+    memory=MemoryModel(planes=36, layer_planes=2, renderer_planes=3),
     time=TimeModel(fixed_s=9.0, layer_s=1.0),
-    uses=SettingNames(
-        COMMON_SETTINGS
-        | {"weights.data", "centre_kernels", "blend_px", "image_rounds", "image_steps"}
-    ),
+    uses=SettingNames(COMMON_SETTINGS | {"weights.data", "centre_kernels", "blend_px"}),
 )
 
 PREVIEW = PresetRecord(
@@ -131,6 +132,7 @@ PAPER = PresetRecord(
     uses=SettingNames(COMMON_SETTINGS | {"weights.*", "steps"}),
     centres_kernels=False,
     sharpens_kernels=False,
+    stretches_exactly=False,
     keeps_interpolated_rows=True,
 )
 

@@ -13,7 +13,8 @@ from napari_dpdeblur.array_types import Crop
 from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.errors import CalibrationError, FitError
 from napari_dpdeblur.fitting.presets import PRESETS
-from napari_dpdeblur.optics import KernelGrid, TileLayout
+from napari_dpdeblur.optics import DefocusedKernels, KernelGrid, TileLayout
+from napari_dpdeblur.optics.lens_model import LensModel
 
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
@@ -52,9 +53,9 @@ class FitProblem:
         """
         return replace(self, kernels=self.calibrated or self.kernels)
 
-    def layer_kernels(self, scales: Tensor) -> list[KernelGrid]:
-        """Kernels of the layers at these defocus scales, on the grid of the views."""
-        return [self.kernels.scaled(float(scale), self.pixel_pitch) for scale in scales]
+    def kernels_at(self, scale: float) -> DefocusedKernels:
+        """Kernels at a signed defocus scale, on the grid of the views."""
+        return self.kernels.defocused(scale, self.pixel_pitch)
 
     def in_pixels(self, length: int) -> tuple[int, int]:
         """A length in calibrated pixels as rows and columns of the views, at least one."""
@@ -109,6 +110,8 @@ def pose_problem(
     crop: Crop | None = None,
 ) -> FitProblem:
     """Correct, crop and normalise a capture."""
+    if settings.swap_views:
+        capture = capture.with_swapped_views()
     square = capture.with_square_pixels()
     check_cancelled()
     prepared = torch.from_numpy(calibration.prepare(square))
@@ -129,15 +132,26 @@ def pose_problem(
     intensity_scale = MEAN_INTENSITY / float(prepared.mean())
     normalised = prepared.to(device) * intensity_scale
     views = original_rows(normalised, row_factor, parameters.row_fit_steps)
-    optics = settings.parameters.optics
-    calibrated = replace(grid.to(device=device), negligible_mass=optics.negligible_mass)
-    if settings.centre_kernels and preset.centres_kernels:
-        calibrated = calibrated.centred()
-    kernels = calibrated
-    if preset.sharpens_kernels:
-        kernels = calibrated.sharpened(calibration.excess_variance_px2, optics.sharpening_steps)
+    lens, excess = lens_model(settings), calibration.excess_variance_px2
+    grid = grid.to(device=device)
+    calibrated, kernels = (
+        model.corrected(grid, excess) for model in (replace(lens, sharpening_steps=0), lens)
+    )
     grid_of_views, pitch = layout.coarser(row_factor, 1), (row_factor, 1)
     return FitProblem(views, kernels, grid_of_views, pitch, shape, intensity_scale, calibrated)
+
+
+def lens_model(settings: FitSettings) -> LensModel:
+    """How a fit with these settings uses the kernels of its calibration."""
+    preset, optics = PRESETS[settings.preset], settings.parameters.optics
+    return LensModel(
+        is_centred=settings.centre_kernels and preset.centres_kernels,
+        sharpening_steps=optics.sharpening_steps if preset.sharpens_kernels else 0,
+        negligible_mass=optics.negligible_mass,
+        is_exact=preset.stretches_exactly,
+        blend_px=settings.blend_px if preset.stretches_exactly else 0,
+        plane_step=settings.parameters.layer_colors.plane_step,
+    )
 
 
 def original_rows(images: Tensor, factor: int, steps: int) -> Tensor:

@@ -20,7 +20,6 @@ PROGRAM_BYTES = 500_000_000  # Python, torch, NumPy, OpenCV
 MARGIN = 1.1
 SPARE_SHARE = 0.9  # of the available memory that a fit may use
 FLOAT_BYTES = 4
-BAND_PIXELS = 2_600_000  # of a band and its overlap with others
 START_S = 3.0
 THREAD_GAIN = 0.8  # speed-up of each further thread
 
@@ -40,10 +39,9 @@ def estimate_memory(
     """
     computed, memory = _computed_rows(preset, row_upsampling), PRESETS[preset].memory
     pixels = height * width / computed
-    at_once = min(pixels, BAND_PIXELS) if memory.bands else pixels
     kept = memory.planes * channels + layers * (channels + memory.layer_planes)
     result = layers * (2 * channels + 1 if computed > 1 else channels)  # enlarged to square pixels
-    floats = pixels * kept + at_once * layers * memory.renderer_planes + height * width * result
+    floats = pixels * kept + pixels * layers * memory.renderer_planes + height * width * result
     return int(MARGIN * (PROGRAM_BYTES + FLOAT_BYTES * floats))
 
 
@@ -109,7 +107,7 @@ def memory_of(
     height, width = crop[2:] if crop else (calibration.field.height, calibration.field.width)
     rows = capture.row_upsampling * max(round(capture.pixel_aspect), 1)
     channels = capture.shape[1]
-    return estimate_memory(height, width, channels, settings.layers, settings.preset, rows)
+    return estimate_memory(height, width, channels, settings.planes, settings.preset, rows)
 
 
 def _group_limit(

@@ -15,16 +15,20 @@ from napari_dpdeblur._version import __version__
 from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.image.filters import GuidedFilter
+from napari_dpdeblur.fitting.problem import lens_model
+from napari_dpdeblur.fitting.report.verdict import fit_verdict
 from napari_dpdeblur.optics import MultiplaneImage
 from napari_dpdeblur.results.provenance import software_versions
-from napari_dpdeblur.results.result import Result
+from napari_dpdeblur.results.result import LENS_MODEL, Result
 
 if TYPE_CHECKING:
     from napari_dpdeblur.array_types import Crop
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.fitting.context import FitContext
+    from napari_dpdeblur.fitting.parameters.image import ResultParameters
     from napari_dpdeblur.fitting.problem import FitProblem
+    from napari_dpdeblur.fitting.report.residual import FitReport
     from napari_dpdeblur.fitting.settings import FitSettings
 
 STRIP_PX = 256
@@ -53,11 +57,13 @@ def make_result(
     defocus_map: Tensor,
     mpi: MultiplaneImage,
     confidence: Tensor,
+    report: FitReport | None = None,
 ) -> Result:
     """Enlarge to calibrated pixels, return to the capture's unit, add the provenance.
 
     ``image`` (C, h, w), ``defocus_map`` (h, w), ``mpi`` and ``confidence`` (h, w) are on the grid
     of the problem, with a mean intensity of 0.5.
+    The maps of a ``report`` may be on a coarser one.
     """
     problem, settings = context.problem, context.settings
     filters = settings.parameters.result
@@ -68,24 +74,33 @@ def make_result(
         defocus_map = smooth(defocus_map)
     all_in_focus = _enlarged(problem, image)
     if settings.smooth_image:
-        all_in_focus = bilateral_filter(
-            all_in_focus, settings.smooth_image, filters.bilateral_sigma_px
-        )
+        sigma_px = filters.bilateral_sigma_px
+        smoothed = bilateral_filter(all_in_focus, settings.smooth_image, sigma_px)
+        share = _enlarged(problem, deblurred_share(defocus_map, filters))
+        all_in_focus += share * (smoothed - all_in_focus)
     layers = MultiplaneImage(
         _enlarged_layers(problem, mpi.color, unit),
         _enlarged_layers(problem, mpi.alpha),
         mpi.defocus_scales.cpu().numpy(),
+        None if mpi.defocus is None else _enlarged_layers(problem, mpi.defocus),
     )
     return Result(
         mpi=layers,
         all_in_focus=all_in_focus / np.float32(unit),
         defocus_map=_enlarged(problem, defocus_map),
         confidence=_enlarged(problem, confidence),
-        provenance=_provenance(context),
+        residual=None if report is None else _enlarged(problem, report.residual),
+        gain=None if report is None else _enlarged(problem, report.gain),
+        provenance=_provenance(context, report),
         captured=_enlarged(problem, problem.views.mean(0) / unit),
         capture=context.capture,
         calibration=context.calibration,
     )
+
+
+def deblurred_share(defocus_map: Tensor, parameters: ResultParameters) -> Tensor:
+    """0 where a map (h, w) is in focus, 1 where blur was removed that amplifies noise."""
+    return (defocus_map.abs() / parameters.deblurred_scale).clamp_max(1)
 
 
 def _enlarged(problem: FitProblem, images: Tensor) -> FloatArray:
@@ -119,7 +134,7 @@ def bilateral_filter(image: FloatArray, intensity_range: float, sigma_px: float)
     return smooth
 
 
-def _provenance(context: FitContext) -> dict[str, Any]:
+def _provenance(context: FitContext, report: FitReport | None) -> dict[str, Any]:
     check_cancelled()
     described = context.capture.describe()
     check_cancelled()
@@ -128,11 +143,16 @@ def _provenance(context: FitContext) -> dict[str, Any]:
         "signature": context.signature,
         "capture": described,
         "calibration": context.calibration.describe(),
+        LENS_MODEL: lens_model(context.settings).describe(),
         "crop": None if context.crop is None else list(context.crop),
         "device": context.problem.views.device.type,
         "torch": str(torch.__version__),  # torch's own type would load torch with the result
         "timings_s": {stage: round(s, 3) for stage, s in context.clock.timings_s.items()},
         "elapsed_s": round(context.clock.elapsed_s(), 3),
         "versions": software_versions(),
+        "notes": context.notes,
+        "views_look_swapped": context.views_look_swapped,
+        "view_check": None if context.view_check is None else context.view_check.describe(),
+        "fit_verdict": fit_verdict(report, context.doubts),
         "loss_history": context.state.history,
     }

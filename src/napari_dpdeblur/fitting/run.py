@@ -19,8 +19,16 @@ from napari_dpdeblur.fitting.context import FitContext
 from napari_dpdeblur.fitting.defocus.search import DefocusSearch
 from napari_dpdeblur.fitting.device import release_memory, resolve_device
 from napari_dpdeblur.fitting.events import FitEvent
+from napari_dpdeblur.fitting.notes import lens_notes, scene_notes
 from napari_dpdeblur.fitting.presets import PRESETS, PresetRecord
 from napari_dpdeblur.fitting.problem import pose_problem
+from napari_dpdeblur.fitting.report.doubts import (
+    SWAPPED,
+    calibration_doubts,
+    view_doubts,
+    with_search,
+)
+from napari_dpdeblur.fitting.report.views import check_views
 from napari_dpdeblur.fitting.resources import memory_of, require_memory
 from napari_dpdeblur.fitting.result import signature
 from napari_dpdeblur.fitting.settings import FitSettings
@@ -95,8 +103,26 @@ def _fit(
         context = FitContext(
             capture, calibration, settings, crop, problem, clock, name, checkpoint, state
         )
+        _check_input(context)
         search = yield from search_defocus(context)
+        notes, look_swapped = scene_notes(search, settings, calibration)
+        if context.view_check is not None:
+            context.doubts = with_search(context.doubts, context.view_check, look_swapped)
+        is_swapped = any(doubt.kind == SWAPPED for doubt in context.doubts)
+        context.views_look_swapped = look_swapped or is_swapped
+        context.notes = [*lens_notes(calibration, capture), *notes]
         return (yield from _solver(preset)(context, search))
+
+
+def _check_input(context: FitContext) -> None:
+    """Look for reasons not to trust the fit before it begins."""
+    parameters, calibration = context.settings.parameters.views, context.calibration
+    found = check_views(context.problem, context.capture, calibration, context.crop, parameters)
+    context.view_check = found
+    context.doubts = [
+        *view_doubts(found, parameters),
+        *calibration_doubts(calibration, context.capture),
+    ]
 
 
 def _solver(preset: PresetRecord) -> Solver:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import yaml
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
 from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.files import read_regular
 from napari_dpdeblur.files.plain import parse_yaml
 from napari_dpdeblur.fitting.parameters import Parameters
-from napari_dpdeblur.fitting.presets import PRESETS, Preset
+from napari_dpdeblur.fitting.presets import PRESETS, Preset, Sides
 from napari_dpdeblur.settings_model import NO_UNIT, SettingsModel, merged, setting
 
 MAX_SETTINGS_BYTES = 1_000_000
 SCALE = "multiples of the calibrated blur"
+AUTOMATIC = "automatic"
+DEFAULT_PLANES = 12
 
 
 class Weights(SettingsModel):
@@ -41,19 +43,45 @@ class Weights(SettingsModel):
 
 
 class FitSettings(SettingsModel):
-    """Fit settings. Defocus scales are multiples of the calibrated blur."""
+    """Fit settings. Defocus scales are multiples of the calibrated blur, negative in front."""
+
+    removed: ClassVar[Mapping[str, Any]] = {"seed": 0, "image_rounds": 2, "image_steps": 6}
 
     preset: Preset = setting(
         "standard",
         NO_UNIT,
         "; ".join(f"{name}: {record.description}" for name, record in PRESETS.items()) + ".",
     )
-    layers: int = setting(12, "layers", "Number of layers of the multiplane image.", ge=2, le=64)
+    layers: int | None = setting(
+        None,
+        "layers",
+        "Number of layers of the multiplane image; when not given, standard makes as many as the "
+        "scene has surfaces, the other presets 12.",
+        ge=2,
+        le=64,
+    )
+    sides: Sides = setting(
+        "both",
+        NO_UNIT,
+        "Where the scene may lie: on both sides of the focus plane, or only behind it.",
+    )
     front_scale: float | None = setting(
-        None, SCALE, "Smallest defocus scale; found from the data when not given.", gt=0, le=4
+        None,
+        SCALE,
+        "Defocus scale of the nearest layer, negative in front of the focus plane; found from the "
+        "data when not given.",
+        ge=-4,
+        le=4,
     )
     back_scale: float | None = setting(
-        None, SCALE, "Largest defocus scale; found from the data when not given.", gt=0, le=4
+        None,
+        SCALE,
+        "Defocus scale of the farthest layer; found from the data when not given.",
+        ge=-4,
+        le=4,
+    )
+    swap_views: bool = setting(
+        False, NO_UNIT, "Exchange the left and the right view before anything else."
     )
     weights: Weights = setting(Weights(), NO_UNIT, "Weights of the objective.")
     bias_correction: bool = setting(
@@ -71,8 +99,6 @@ class FitSettings(SettingsModel):
         ge=0,
         le=512,
     )
-    image_rounds: int = setting(2, "rounds", "Re-weighting rounds of the image.", ge=1, le=50)
-    image_steps: int = setting(6, "steps", "Conjugate-gradient steps in each round.", ge=1, le=500)
     steps: int = setting(10_000, "steps", "Adam steps.", ge=1, le=1_000_000)
     guided_filter: bool = setting(
         False, NO_UNIT, "Sharpen the edges of the defocus map with a guided filter."
@@ -95,33 +121,36 @@ class FitSettings(SettingsModel):
         Parameters(), NO_UNIT, "Tuned numbers of the stages, for experts.", is_expert=True
     )
 
-    @model_validator(mode="before")
+    @field_validator("layers", mode="before")
     @classmethod
-    def _without_removed(cls, values: Any) -> Any:
-        """Accept settings that were removed, until version 0.4."""
-        if not isinstance(values, dict) or "seed" not in values:
-            return values
-        if values["seed"] != 0:  # the default, which old files hold
-            warnings.warn(
-                "the setting seed was removed and is ignored: all presets are deterministic",
-                FutureWarning,
-                stacklevel=2,
-            )
-        return {name: value for name, value in values.items() if name != "seed"}
+    def _automatic(cls, value: Any) -> Any:
+        return None if value == AUTOMATIC else value
 
     @model_validator(mode="after")
     def _front_before_back(self) -> FitSettings:
-        if self.front_scale and self.back_scale and self.front_scale >= self.back_scale:
+        front, back = self.front_scale, self.back_scale
+        if self.sides == "behind" and min(front or 0, back or 0) < 0:
+            raise ValueError(
+                "a negative scale lies in front of the focus plane, but the setting sides is "
+                "behind; use both"
+            )
+        if front is not None and back is not None and front >= back:
             raise ValueError(
                 f"the front scale ({self.front_scale:g}) must be smaller than the back scale "
                 f"({self.back_scale:g})"
             )
         return self
 
+    @property
+    def planes(self) -> int:
+        """Number of evenly spaced planes: the layers, or 12 when their number is automatic."""
+        return self.layers or DEFAULT_PLANES
+
     def changed(self, **values: Any) -> FitSettings:
         """A checked copy with other values.
 
-        None leaves a value as it is; a group (weights, parameters) may be given in part.
+        None leaves a value as it is, "automatic" makes the number of layers automatic; a group
+        (weights, parameters) may be given in part.
         """
         given = {name: value for name, value in values.items() if value is not None}
         plain = {n: v.model_dump() if isinstance(v, SettingsModel) else v for n, v in given.items()}
@@ -130,6 +159,7 @@ class FitSettings(SettingsModel):
     def to_yaml(self) -> str:
         """As text that :meth:`from_yaml` reads; of the parameters only those that were changed."""
         values = self.model_dump(exclude={"parameters"})
+        values["layers"] = self.layers or AUTOMATIC
         changed = self.parameters.model_dump(exclude_defaults=True)
         if changed:
             values["parameters"] = changed

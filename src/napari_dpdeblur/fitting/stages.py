@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import TypeVar
 
 import torch
@@ -16,15 +16,17 @@ from napari_dpdeblur.fitting.defocus import search as defocus_search
 from napari_dpdeblur.fitting.defocus.local_estimate import Estimate
 from napari_dpdeblur.fitting.defocus.search import DefocusSearch
 from napari_dpdeblur.fitting.events import FitEvent
-from napari_dpdeblur.fitting.image.bands import Band, bands_of
 from napari_dpdeblur.fitting.image.deringing import within_capture, without_ringing
-from napari_dpdeblur.fitting.image.layered_renderer import LayeredRenderer, sharpen_round
 from napari_dpdeblur.fitting.image.layers import LayerShapes, layer_shapes
 from napari_dpdeblur.fitting.image.occlusion_boundaries import OcclusionBoundaries, find_boundaries
 from napari_dpdeblur.fitting.image.wiener import ImagePrior, wiener_images
+from napari_dpdeblur.fitting.layer_stages import layers_from_surfaces
 from napari_dpdeblur.fitting.parameters import Parameters
-from napari_dpdeblur.fitting.problem import FitProblem
-from napari_dpdeblur.fitting.result import make_result
+from napari_dpdeblur.fitting.problem import MEAN_INTENSITY, FitProblem
+from napari_dpdeblur.fitting.report.confidence import map_confidence
+from napari_dpdeblur.fitting.report.noise import estimate_noise
+from napari_dpdeblur.fitting.report.verdict import of_matching_views
+from napari_dpdeblur.fitting.result import deblurred_share, make_result
 from napari_dpdeblur.fitting.settings import Weights
 from napari_dpdeblur.generators import translated
 from napari_dpdeblur.optics import MultiplaneImage
@@ -33,6 +35,7 @@ from napari_dpdeblur.results.result import Result
 Returned = TypeVar("Returned")
 
 PUBLISHED = Weights()
+NOISE_PITCH_PX = 2  # pixels of the noise estimate, which interpolation would falsify
 PRIOR_STAGES = ("detail", "refine")
 
 
@@ -44,11 +47,11 @@ def search_defocus(context: FitContext) -> Generator[FitEvent, None, DefocusSear
     parameters, settings = _parameters(context), context.settings
     problem = context.problem.for_search()
     coarse = problem.reduced(defocus_search.search_factor(problem, parameters.search))
-    steps = defocus_search.checked_cost_volume(
-        coarse, parameters, settings.bias_correction, context.capture.name
+    scales = defocus_search.search_scales(problem, parameters.search, settings.sides)
+    steps = defocus_search.search_cost_volume(
+        coarse, scales, parameters.cost_volume, settings.bias_correction
     )
-    total = defocus_search.search_steps(parameters.search)
-    volume = yield from _staged(context, "cost volume", total, steps)
+    volume = yield from _staged(context, "cost volume", len(scales), steps)
     use_costs = bool(settings.weights.auxiliary)
     rounds = defocus_search.propagated(volume, parameters, _map_smoothness(context), use_costs)
     search = yield from _staged(context, "defocus map", parameters.propagation.rounds, rounds)
@@ -91,18 +94,19 @@ def _save_search(context: FitContext, stage: str, search: DefocusSearch) -> None
 
 def layer_scales(context: FitContext, search: DefocusSearch) -> Tensor:
     """Scales of the layers, back to front: as given, else as the map needs them."""
-    back, front = defocus_search.automatic_range(search.defocus_map, _parameters(context).search)
-    back = context.settings.back_scale or back
-    front = context.settings.front_scale or front
+    settings = context.settings
+    back, front = defocus_search.automatic_range(
+        search.defocus_map, settings.parameters.search, settings.sides
+    )
+    back = back if settings.back_scale is None else settings.back_scale
+    front = front if settings.front_scale is None else settings.front_scale
     if front >= back:
         raise FitError(
             f"The front scale {front:.3g} is not smaller than the back scale {back:.3g} that was "
             "found; set both."
         )
     views = context.problem.views
-    return torch.linspace(
-        back, front, context.settings.layers, device=views.device, dtype=views.dtype
-    )
+    return torch.linspace(back, front, settings.planes, device=views.device, dtype=views.dtype)
 
 
 def wiener_image(
@@ -114,16 +118,26 @@ def wiener_image(
 ) -> Generator[FitEvent, None, Tensor]:
     """The Wiener image (C, h, w) for a map, on the grid of the given problem."""
     parameters = _parameters(context)
-    total = parameters.wiener.scales
-    scales = defocus_search.search_scales(problem, parameters.search, total)
     on_grid = defocus_search.on_grid_of(problem, defocus_map)
+    scales = defocus_search.deconvolution_scales(on_grid, parameters.wiener.scale_step)
     image = torch.zeros_like(problem.views[0])
     strength = _image_smoothness(context)
-    images = wiener_images(problem, on_grid, scales, parameters.wiener, strength, prior)
+    images = wiener_images(
+        problem, on_grid, scales, parameters.wiener, strength, prior, _noise(context)
+    )
     for step, image in enumerate(images, start=1):
-        yield context.event(stage, step, total, image=image)
+        yield context.event(stage, step, len(scales), image=image)
     context.clock.end_stage(stage)
     return image.clamp_min(0)
+
+
+def _noise(context: FitContext) -> float:
+    """Noise of the views at half resolution, at mean intensity."""
+    if context.noise is None:
+        half = context.problem.reduced(NOISE_PITCH_PX)
+        model = estimate_noise(half.views, _parameters(context).noise)
+        context.noise = model.at(MEAN_INTENSITY)
+    return context.noise
 
 
 def _image_without_rims(
@@ -160,20 +174,21 @@ def preview(context: FitContext, search: DefocusSearch) -> Generator[FitEvent, N
 
 
 def standard(context: FitContext, search: DefocusSearch) -> Generator[FitEvent, None, Result]:
-    """Solver of the preset `standard`: closed form, sharp map, occlusion-aware renderer."""
+    """Solver of the preset `standard`: closed form, sharp map, layers that explain the views."""
     search = yield from _with_sharp_edges(context, search)
     scales = layer_scales(context, search)
     surfaces = defocus_search.on_grid_of(context.problem, search.defocus_map)
     boundaries = _boundaries(context, search)
     start = yield from _detailed_image(context, boundaries, surfaces)
-    shapes = _shapes(context, surfaces, scales)
-    image = start
+    image = _without_ringing(context, start, surfaces)
+    layers = yield from layers_from_surfaces(context, image, scales, search)
+    parameters = _parameters(context)
     if context.settings.weights.data:
-        rendered = yield from _rendered_image(context, start, shapes, scales)
-        # Right at the boundaries, to which the renderer is most sensitive, none of it.
-        share = _parameters(context).renderer.relaxation * (1 - boundaries.mask)
-        image = start + share * (rendered - start)
-    return _result(context, image, shapes, scales, search)
+        image = image + parameters.layer_colors.image_share * (layers.image - image)
+    image = within_capture(context.problem, image, parameters.deringing)
+    defocus_map = layers.defocus_map
+    confidence = final_confidence(context, search, defocus_map)
+    return make_result(context, image, defocus_map, layers.mpi, confidence, layers.report)
 
 
 def _detailed_image(
@@ -207,65 +222,30 @@ def _with_sharp_edges(
     return search
 
 
-def _rendered_image(
-    context: FitContext, start: Tensor, shapes: LayerShapes, scales: Tensor
-) -> Generator[FitEvent, None, Tensor]:
-    """The image that explains the views best through the renderer, from ``start``."""
-    rounds = context.settings.image_rounds
-    overlap = _parameters(context).renderer.band_overlap
-    bands = bands_of(context.problem, float(scales[0]), overlap)
-    image = context.state.tensors.get("image", torch.zeros_like(start))
-    for number, band in enumerate(bands):
-        before = number * rounds
-        done = min(max(context.done("image") - before, 0), rounds)
-        if done == rounds:
-            continue
-        part = context.state.tensors["band"] if done else band.of(start)
-        steps = _rendered_band(context, band, part, shapes, scales, done)
-        for index, (part, terms) in enumerate(steps, start=done * context.settings.image_steps + 1):
-            shown = start.clone()
-            band.of(shown).copy_(part)
-            count = before * context.settings.image_steps + index
-            total = len(bands) * rounds * context.settings.image_steps
-            yield context.event("image", count, total, terms, image=shown)
-            if index % context.settings.image_steps == 0:
-                done += 1
-                if done == rounds:
-                    band.of(image).add_(band.weight * part)
-                context.save("image", before + done, image=image, band=part)
-    context.clock.end_stage("image")
-    return image
-
-
-def _rendered_band(
-    context: FitContext, band: Band, part: Tensor, shapes: LayerShapes, scales: Tensor, done: int
-) -> Iterator[tuple[Tensor, dict[str, float]]]:
-    """Steps of all rounds that are left for one band of the image: (C, rows, w) and terms."""
-    problem, settings = band.problem(context.problem), context.settings
-    within = band.shapes(shapes)
-    parameters, smoothness = settings.parameters.renderer, _image_smoothness(context)
-    renderer = LayeredRenderer(
-        problem, scales, within, settings.blend_px, parameters.negligible_light
-    )
-    for _ in range(done, settings.image_rounds):
-        steps = settings.image_steps
-        for step in sharpen_round(renderer, problem, part, steps, parameters, smoothness):
-            yield step
-            part = step[0]
-
-
 def _result(
     context: FitContext, image: Tensor, shapes: LayerShapes, scales: Tensor, search: DefocusSearch
 ) -> Result:
+    """The result with evenly spaced layers."""
+    defocus_map = shapes.defocus_map(scales)
+    image = _without_ringing(context, image, defocus_map)
+    mpi = MultiplaneImage(shapes.color(image), shapes.alpha, scales)
+    confidence = final_confidence(context, search, defocus_map)
+    return make_result(context, image, defocus_map, mpi, confidence)
+
+
+def _without_ringing(context: FitContext, image: Tensor, defocus_map: Tensor) -> Tensor:
     parameters, problem = _parameters(context), context.problem
     possible = within_capture(problem, image, parameters.deringing)
-    image = without_ringing(
+    smooth = without_ringing(
         problem, possible, _image_smoothness(context), parameters.deringing, parameters.variation
     )
-    return make_result(
-        context,
-        image,
-        shapes.defocus_map(scales),
-        MultiplaneImage(shapes.color(image), shapes.alpha, scales),
-        defocus_search.on_grid_of(problem, search.estimate.confidence(parameters.local_estimate)),
-    )
+    # What is in focus was not deblurred: it neither rings nor has more noise than the capture.
+    return possible + deblurred_share(defocus_map, parameters.result) * (smooth - possible)
+
+
+def final_confidence(context: FitContext, search: DefocusSearch, defocus_map: Tensor) -> Tensor:
+    """Confidence (h, w) of the finished map (h, w), on the grid of the problem."""
+    parameters = _parameters(context)
+    found = map_confidence(search.estimate, defocus_map, parameters.confidence)
+    found = of_matching_views(found, context.view_check, parameters.views)
+    return defocus_search.on_grid_of(context.problem, found)

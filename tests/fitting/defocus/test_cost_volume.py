@@ -9,16 +9,17 @@ from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.fitting.defocus.cost_volume import CostVolume, compute_cost_volume
 from napari_dpdeblur.fitting.defocus.local_estimate import Estimate, local_estimate, propagate
 from napari_dpdeblur.fitting.parameters import Parameters
+from napari_dpdeblur.generators import finish
 from napari_dpdeblur.optics import KernelGrid, TiledBlur, TileLayout
 
 PARAMETERS = Parameters()
-SCALES = torch.linspace(1.7, 0.05, 34)
-LAYOUT = TileLayout.regular(96, 128, 1, 2)
+SCALES = torch.linspace(1.7, -1.7, 51)
+LAYOUT = TileLayout.regular(192, 256, 1, 2)
 
 
 @pytest.fixture(scope="module")
 def kernels() -> KernelGrid:
-    lens = synthetic_calibration(96, 128, 1, 2)
+    lens = synthetic_calibration(192, 256, 1, 2)
     return KernelGrid.from_array(lens.kernels, 1, 2)
 
 
@@ -42,30 +43,46 @@ def estimate_of(volume: CostVolume) -> Estimate:
 
 
 def blurred(kernels: KernelGrid, scale: float, noise: float = 0.0) -> Tensor:
-    """A textured plane at one defocus, seen by both views: (2, 1, 96, 128)."""
+    """A textured plane at one defocus, seen by both views: (2, 1, 192, 256)."""
     generator = torch.Generator().manual_seed(0)
-    texture = torch.zeros(1, 1, 96, 128)
+    texture = torch.zeros(1, 1, 192, 256)
     for size in (1, 2, 4, 8, 16):  # structures of all sizes, as in most pictures
-        coarse = torch.rand(1, 1, 96 // size, 128 // size, generator=generator)
-        texture += interpolate(coarse, size=(96, 128), mode="bilinear") / 5
-    blur = TiledBlur([kernels.scaled(scale)], LAYOUT, blend_px=16)
-    return blur(texture)[0] + noise * torch.randn(2, 1, 96, 128, generator=generator)
+        coarse = torch.rand(1, 1, 192 // size, 256 // size, generator=generator)
+        texture += interpolate(coarse, size=(192, 256), mode="bilinear") / 5
+    blur = TiledBlur([kernels.defocused(scale)], LAYOUT, blend_px=16)
+    return blur(texture)[0] + noise * torch.randn(2, 1, 192, 256, generator=generator)
 
 
-@pytest.mark.parametrize("scale", [0.3, 0.7, 1.2])
+@pytest.mark.parametrize("scale", [1.2, 0.7, 0.3, 0.1, 0.0, -0.1, -0.4, -0.9])
 def test_the_cost_is_smallest_at_the_true_scale(kernels: KernelGrid, scale: float) -> None:
     volume = volume_of(blurred(kernels, scale), kernels)
-    inner = volume.cost[:, 16:-16, 16:-16]
+    inner = volume.cost[:, 32:-32, 32:-32]  # at the border, light from outside is missing
     best = volume.scales[inner.mean((1, 2)).argmin()]
     assert float(best) == pytest.approx(scale, abs=volume.step)
-    centre = estimate_of(volume).centre[16:-16, 16:-16]
+    centre = estimate_of(volume).centre[32:-32, 32:-32]
     assert float(centre.median()) == pytest.approx(scale, abs=0.05)
 
 
-def test_swapped_views_have_no_true_scale(kernels: KernelGrid) -> None:
-    views = blurred(kernels, 0.8)
-    right, wrong = (volume_of(v, kernels).cost.amin(0).mean() for v in (views, views.flip(0)))
-    assert float(wrong) > 2 * float(right)
+@pytest.mark.parametrize("scale", [0.8, 0.3, -0.3, -0.8])
+def test_the_wrong_side_costs_more(kernels: KernelGrid, scale: float) -> None:
+    volume = volume_of(blurred(kernels, scale), kernels)
+    inner = volume.cost[:, 16:-16, 16:-16]
+    right, wrong = (inner[volume.scales * side * scale > 0].amin(0).median() for side in (1, -1))
+    assert float(wrong) > 3 * float(right)
+
+
+def test_near_objects_do_not_spread_over_what_is_behind() -> None:
+    """Estimates of a blurred near object beyond its outline, in an area that says little else."""
+    guide = torch.full((40, 60), 0.5)
+    guide[:, 20:] = 0.2  # the near object ends at column 20
+    centre, weight = torch.full((40, 60), -0.5), torch.zeros(40, 60)
+    weight[:, :26] = 1e3  # its blur reaches to column 26
+    centre[:, 40:], weight[:, 40:] = 0.4, 1e3
+    *_, values = propagate(
+        Estimate(centre, weight), guide, PARAMETERS.propagation, PARAMETERS.solver
+    )
+    torch.testing.assert_close(values[:, :20], torch.full((40, 20), -0.5), rtol=0, atol=0.05)
+    torch.testing.assert_close(values[:, 22:], torch.full((40, 38), 0.4), rtol=0, atol=0.1)
 
 
 def test_brightness_says_nothing_about_defocus(kernels: KernelGrid) -> None:
@@ -77,7 +94,7 @@ def test_brightness_says_nothing_about_defocus(kernels: KernelGrid) -> None:
 
 
 def test_without_the_bias_correction_blur_of_noise_looks_different(kernels: KernelGrid) -> None:
-    noise = 0.05 * torch.randn(2, 1, 96, 128)
+    noise = 0.05 * torch.randn(2, 1, 192, 256)
     corrected, plain = (volume_of(noise, kernels, choice).cost for choice in (True, False))
     profile, biased = (cost.mean((1, 2)) / cost.mean() for cost in (corrected, plain))
     assert float(profile.std()) < 0.5 * float(biased.std())
@@ -129,3 +146,18 @@ def test_centred_kernels_keep_the_disparity(kernels: KernelGrid) -> None:
         centroids = (centred.kernels.sum(axis) * offsets).sum(-1)
         torch.testing.assert_close(centroids.mean(1), torch.zeros(2), rtol=0, atol=0.02)
     torch.testing.assert_close(centred.disparity_px(), kernels.disparity_px(), rtol=0, atol=0.05)
+
+
+def test_clean_views_are_whitened_less(kernels: KernelGrid) -> None:
+    def costs(noise: float, **changes: float) -> Tensor:
+        parameters = PARAMETERS.cost_volume.model_copy(update=changes)
+        steps = compute_cost_volume(
+            blurred(kernels, 0.7, noise), kernels, LAYOUT, SCALES, (1.0, 1.0), parameters
+        )
+        return finish(steps).cost
+
+    always = {"least_whitening": 1.0}
+    assert torch.equal(costs(0.01), costs(0.01, **always)), "as noisy as a phone"
+    assert not torch.allclose(costs(1e-4), costs(1e-4, **always))
+    least = PARAMETERS.cost_volume.least_whitening * PARAMETERS.cost_volume.whitening
+    torch.testing.assert_close(costs(1e-4), costs(1e-4, whitening=least, **always))

@@ -12,11 +12,11 @@ from napari_dpdeblur.fitting.defocus.local_estimate import Estimate
 from napari_dpdeblur.fitting.defocus.search import (
     DefocusSearch,
     automatic_range,
-    checked_cost_volume,
+    deconvolution_scales,
     on_grid_of,
+    search_cost_volume,
     search_factor,
     search_scales,
-    search_steps,
     with_sharp_edges,
 )
 from napari_dpdeblur.fitting.image.wiener import wiener_images
@@ -46,17 +46,36 @@ def test_the_search_is_coarse_where_disparity_allows(problem: FitProblem) -> Non
     assert min(problem.reduced(factor).views.shape[-2:]) >= 16
 
 
-def test_scales_fall_evenly_from_blurred_to_sharp(problem: FitProblem) -> None:
-    scales = search_scales(problem, PARAMETERS.search, 10)
-    assert len(scales) == 10
+def test_scales_fall_evenly_from_behind_to_in_front(problem: FitProblem) -> None:
+    scales = search_scales(problem, PARAMETERS.search, "both")
+    assert len(scales) == PARAMETERS.search.signed_scales
+    torch.testing.assert_close(scales, -scales.flip(0))
+    assert float(scales.abs().min()) < 1e-6, "the focus plane is one of them"
+    torch.testing.assert_close(scales.diff(), scales.diff().mean().expand(len(scales) - 1))
+
+
+def test_scales_of_one_side_end_at_the_focus(problem: FitProblem) -> None:
+    scales = search_scales(problem, PARAMETERS.search, "behind")
+    assert len(scales) == PARAMETERS.search.scales
     assert float(scales[0]) > 1.4
     assert 0 < float(scales[-1]) < 0.1
-    torch.testing.assert_close(scales.diff(), scales.diff().mean().expand(9))
+
+
+@pytest.mark.parametrize(("low", "high"), [(-0.73, 0.42), (0.31, 1.2), (0.5, 0.5), (-0.9, -0.9)])
+def test_deconvolution_scales_bracket_the_map(low: float, high: float) -> None:
+    scales = deconvolution_scales(torch.tensor([[low, high]]), 0.1)
+    assert len(scales) >= 2
+    assert float(scales[0]) >= high - 1e-6
+    assert float(scales[-1]) <= low + 1e-6
+    assert float(scales[0]) < high + 0.2
+    assert float(scales[-1]) > low - 0.2
+    torch.testing.assert_close(scales / 0.1, (scales / 0.1).round())
 
 
 def test_the_cost_volume_has_all_scales(problem: FitProblem) -> None:
     coarse = problem.reduced(search_factor(problem, PARAMETERS.search))
-    steps = checked_cost_volume(coarse, PARAMETERS, True, "scene")
+    scales = search_scales(problem, PARAMETERS.search, "both")
+    steps = search_cost_volume(coarse, scales, PARAMETERS.cost_volume, True)
     count = 0
     while True:
         try:
@@ -65,8 +84,8 @@ def test_the_cost_volume_has_all_scales(problem: FitProblem) -> None:
         except StopIteration as end:
             volume = end.value
             break
-    assert count == search_steps(PARAMETERS.search)
-    assert volume.cost.shape == (PARAMETERS.search.scales, *coarse.views.shape[-2:])
+    assert count == len(scales)
+    assert volume.cost.shape == (len(scales), *coarse.views.shape[-2:])
     assert float(volume.cost.min()) >= 0
     assert torch.isfinite(volume.cost).all()
 
@@ -76,18 +95,23 @@ def test_the_cost_volume_has_all_scales(problem: FitProblem) -> None:
 )
 def test_the_range_brackets_the_map(low: float, high: float) -> None:
     values = torch.linspace(low, high, 10_000).reshape(100, 100)
-    back, front = automatic_range(values, PARAMETERS.search)
-    assert 0 < front < back
+    back, front = automatic_range(values, PARAMETERS.search, "both")
     assert back - front >= 0.1 - 1e-6
-    assert front <= max(low, 0.03) + 0.01
-    assert back >= high - 0.01
+    assert low - 0.1 <= front <= low + 0.01
+    assert high - 0.01 <= back <= high + 0.1
+
+
+def test_one_side_alone_has_no_layers_in_front() -> None:
+    values = torch.linspace(-0.2, 0.5, 10_000).reshape(100, 100)
+    back, front = automatic_range(values, PARAMETERS.search, "behind")
+    assert 0 < front < 0.1 < back
 
 
 def test_rare_values_do_not_stretch_the_range() -> None:
     values = torch.full((100, 100), 0.6)
     values[:50] = 0.9
     values[0, :5], values[0, 5:10] = 4.0, 0.01
-    back, front = automatic_range(values, PARAMETERS.search)
+    back, front = automatic_range(values, PARAMETERS.search, "both")
     assert (back, front) == pytest.approx((0.9, 0.6), abs=0.02)
 
 
@@ -114,11 +138,11 @@ def mean_square(difference: Tensor) -> float:
 
 def test_the_wiener_image_is_sharper_than_the_views(known: Any, problem: FitProblem) -> None:
     sharp = torch.from_numpy(known.scene.all_in_focus)
-    blur = TiledBlur([problem.kernels.scaled(0.8)], problem.layout, blend_px=16)
+    blur = TiledBlur([problem.kernels_at(0.8)], problem.layout, blend_px=16)
     problem = replace(problem, views=blur(sharp[None])[0])
     plane = torch.full((96, 128), 0.8)
-    scales = search_scales(problem, PARAMETERS.search, 16)
+    scales = deconvolution_scales(plane, PARAMETERS.wiener.scale_step)
     images = [i.clone() for i in wiener_images(problem, plane, scales, PARAMETERS.wiener)]
-    assert len(images) == 16
+    assert len(images) == len(scales)
     captured = problem.views.mean(0)
     assert mean_square(images[-1] - sharp) < 0.8 * mean_square(captured - sharp)

@@ -10,6 +10,7 @@ from napari_dpdeblur.fitting.image.occlusion_boundaries import (
     OcclusionBoundaries,
     find_boundaries,
     lower_envelope,
+    spread_front,
 )
 from napari_dpdeblur.fitting.parameters import Parameters
 from napari_dpdeblur.fitting.problem import FitProblem, pose_problem
@@ -65,3 +66,29 @@ def test_the_image_stays_within_the_captured_range_at_boundaries() -> None:
     found = boundaries.limited(image, captured, (RANGE_PX, RANGE_PX))
     assert float(found[..., : 20 + RANGE_PX].min()) >= 0.5, "and a little beside it"
     assert float(found[..., 20 + RANGE_PX :].max()) == 0
+
+
+def test_what_is_in_front_spreads_by_its_blur() -> None:
+    steps = torch.full((20, 60), 0.3)
+    steps[:, 30:], steps[:, 50:] = -0.9, 0.1
+    found = spread_front(steps, 10.0, 0.2)
+    assert torch.equal(found[:, 21:59], torch.full((20, 38), -0.9)), "9 px to both sides"
+    assert torch.equal(found[:, :21], steps[:, :21])
+    assert torch.equal(found[:, 59:], steps[:, 59:])
+
+
+def test_a_map_behind_the_focus_does_not_spread() -> None:
+    steps = torch.rand(20, 30)
+    assert spread_front(steps, 10.0, 0.2) is steps
+
+
+def test_the_blur_of_a_near_occluder_is_removed_beyond_its_outline(problem: FitProblem) -> None:
+    steps = torch.full((48, 64), 0.2)
+    steps[:, :32] = -0.9
+    found = find_boundaries(problem, steps, PARAMETERS)
+    width = found.mask.shape[-1]
+    beside = found.defocus_map[:, width // 2 + 2]
+    torch.testing.assert_close(beside, torch.full_like(beside, -0.9), rtol=0, atol=0.02)
+    assert float(found.mask[:, width // 2 + 2].min()) == 1
+    assert float(found.mask[:, -8:].max()) == 0
+    assert float(found.mask[:, : width // 2 - 2].max()) == 0

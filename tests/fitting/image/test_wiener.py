@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from napari_dpdeblur.fitting.defocus.search import search_scales
+from napari_dpdeblur.fitting.defocus.search import deconvolution_scales
 from napari_dpdeblur.fitting.image.wiener import ImagePrior, wiener_images
 from napari_dpdeblur.fitting.parameters import Parameters
 from napari_dpdeblur.fitting.problem import FitProblem, pose_problem
@@ -29,12 +29,12 @@ def problem(simulated: Callable[..., Any]) -> FitProblem:
 
 def seen(problem: FitProblem, sharp: Tensor) -> FitProblem:
     """What the lens makes of a sharp plane (1, h, w)."""
-    blur = TiledBlur([problem.kernels.scaled(0.8)], problem.layout, blend_px=16)
+    blur = TiledBlur([problem.kernels_at(0.8)], problem.layout, blend_px=16)
     return replace(problem, views=blur(sharp[None])[0])
 
 
 def deblurred(problem: FitProblem, prior: ImagePrior | None = None) -> Tensor:
-    scales = search_scales(problem, PARAMETERS.search, 16)
+    scales = deconvolution_scales(PLANE, PARAMETERS.wiener.scale_step)
     *_, image = wiener_images(problem, PLANE, scales, PARAMETERS.wiener, 1.0, prior)
     return image
 

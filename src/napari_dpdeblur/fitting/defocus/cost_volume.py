@@ -10,8 +10,10 @@ from torch import Tensor
 
 from napari_dpdeblur.fitting.image.filters import box_mean
 from napari_dpdeblur.fitting.parameters.defocus import CostVolumeParameters
-from napari_dpdeblur.optics import KernelGrid, TileLayout, TileWindows
+from napari_dpdeblur.optics import DefocusedKernels, KernelGrid, TileLayout, TileWindows
+from napari_dpdeblur.optics.defocused import NYQUIST
 from napari_dpdeblur.optics.memory import concatenated, in_groups
+from napari_dpdeblur.optics.noise import difference_noise
 
 
 @dataclass(frozen=True)
@@ -46,15 +48,16 @@ def compute_cost_volume(
     Eq. 4 as a whitened residual, which vanishes at the true d. ``views`` (2, C, H, W) are sampled
     with pixels of ``pixel_pitch`` calibrated pixels.
     """
-    grids = [kernels.scaled(float(scale), pixel_pitch) for scale in scales]
+    grids = [kernels.defocused(float(scale), pixel_pitch) for scale in scales]
     reach = max(max(grid.size_px) for grid in grids) // 2 + parameters.blend_px
     windows = TileWindows.of(layout, (reach, reach), parameters.blend_px, views)
     high_pass = (parameters.high_pass_px,) * 2
     aggregation = (parameters.aggregation_px,) * 2
     spectra = _spectra(views, windows)
+    floor = _whitening(windows.fft_px, views, parameters)
     cost = views.new_empty(len(grids), *views.shape[-2:])
     for grid, out in zip(grids, cost, strict=True):
-        residual, noise_share = _whitened(spectra, windows, grid, views[0], parameters.whitening)
+        residual, noise_share = _whitened(spectra, windows, grid, views[0], floor)
         # Differences in brightness, such as residual vignetting, say nothing about defocus.
         residual -= box_mean(box_mean(residual, high_pass), high_pass)
         torch.sum(box_mean(residual.square(), aggregation), 0, out=out)
@@ -64,6 +67,18 @@ def compute_cost_volume(
             out /= noise_share
         yield
     return CostVolume(cost, scales, views.mean((0, 1)))
+
+
+def _whitening(fft_px: tuple[int, int], views: Tensor, parameters: CostVolumeParameters) -> Tensor:
+    """C = sigma^2 |Phi|^2 of Eq. 4 per frequency; |Phi|^2 grows like 1 / power of an image."""
+    freq_y = torch.fft.fftfreq(fft_px[0], device=views.device, dtype=views.dtype)[:, None]
+    freq_x = torch.fft.rfftfreq(fft_px[1], device=views.device, dtype=views.dtype)
+    squared: Tensor = (freq_y.square() + freq_x.square()) / NYQUIST**2
+    # sigma^2 of views that are cleaner than those of a phone
+    noise = sum(difference_noise(left, right) for left, right in zip(*views, strict=True))
+    share = noise / views.shape[1] / parameters.usual_noise
+    strength = parameters.whitening * min(max(share, parameters.least_whitening), 1.0)
+    return strength * (squared + parameters.whitening_floor)
 
 
 def _spectra(views: Tensor, windows: TileWindows) -> Tensor:
@@ -78,7 +93,7 @@ def _spectra(views: Tensor, windows: TileWindows) -> Tensor:
 
 
 def _whitened(
-    spectra: Tensor, windows: TileWindows, grid: KernelGrid, like: Tensor, floor: float
+    spectra: Tensor, windows: TileWindows, grid: DefocusedKernels, like: Tensor, floor: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The whitened residual R_d (C, H, W), and the share of its power that white noise keeps."""
     residual = torch.zeros_like(like)

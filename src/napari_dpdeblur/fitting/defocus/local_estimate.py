@@ -36,6 +36,7 @@ def local_estimate(volume: CostVolume, parameters: LocalEstimateParameters) -> E
     The weight is the curvature in units of the smallest cost itself: noise, texture and errors of
     the kernels scale both, so the ratio measures how sharp the minimum is. Lines along the
     disparity do not show it; their minimum comes from errors of the kernels and has little weight.
+    Nor has that of noise, which is not much below the other costs.
     """
     cost, step, flat = volume.cost, volume.step, parameters.flat_cost
     middle = cost.argmin(0, keepdim=True).clamp(1, len(cost) - 2)
@@ -45,7 +46,9 @@ def local_estimate(volume: CostVolume, parameters: LocalEstimateParameters) -> E
     offset = (0.5 * (before - after) / curvature).clamp(-1, 1)
     centre = volume.scales[0] - (middle[0] + offset) * step
     weight = (curvature / floor / step**2).clamp(0, parameters.max_weight)
-    return Estimate(centre, weight * _informative(volume.guide, parameters))
+    squared = ((cost.median(0).values - floor).clamp_min(0) / floor).square()
+    is_prominent = squared / (squared + parameters.prominence**2)
+    return Estimate(centre, weight * is_prominent * _informative(volume.guide, parameters))
 
 
 def _informative(image: Tensor, parameters: LocalEstimateParameters) -> Tensor:
@@ -72,16 +75,39 @@ def propagate(
     stiff_x = coupling * _edge_weight(guide[:, 1:] - guide[:, :-1], parameters)
     stiff_y = coupling * _edge_weight(guide[1:] - guide[:-1], parameters)
     centre, weight = estimate.centre, estimate.weight
-    system, values = GridSystem(weight, stiff_x, stiff_y), centre
+    first = weight * (1 - (1 - parameters.front_trust) * _is_in_front(centre, parameters))
+    system, values = GridSystem(first, stiff_x, stiff_y), centre
     for number in range(parameters.rounds):
         if number > 0:
-            error = (values - centre) / parameters.outlier_distance
-            trusted = weight / (1 + error.square()).sqrt()
+            trusted = weight * _trust(values, estimate, parameters)
             along_x = stiff_x * _step_weight(values[:, 1:] - values[:, :-1], parameters.free_step)
             along_y = stiff_y * _step_weight(values[1:] - values[:-1], parameters.free_step)
             system = GridSystem(trusted, along_x, along_y)
         values = solve(system, system.weight * centre, values, solver)
         yield values
+
+
+def _trust(values: Tensor, estimate: Estimate, parameters: PropagationParameters) -> Tensor:
+    """Share of its weight that an estimate keeps, given the map of the round before.
+
+    Outliers lose theirs. So do estimates in front of the focus plane that are nearer than the map,
+    where others around support the map: the light of a blurred near object covers what lies
+    around its outline, never the other way round. Without such support it is the map that is
+    wrong, as inside a near object whose outline alone has texture.
+    """
+    nearer_by = values - estimate.centre
+    usual = (1 + (nearer_by / parameters.outlier_distance).square()).rsqrt()
+    is_nearer = (nearer_by / parameters.nearer_step - 1).clamp(0, 1)
+    is_nearer = is_nearer * _is_in_front(estimate.centre, parameters)
+    around = (parameters.support_radius_px,) * 2
+    agreeing = box_mean(estimate.weight * usual**4 * (1 - is_nearer), around)
+    opposing = box_mean(estimate.weight * is_nearer, around) * parameters.least_support
+    supported = agreeing / (agreeing + opposing).clamp_min(torch.finfo(values.dtype).tiny)
+    return usual * (1 - (1 - parameters.nearer_trust) * is_nearer * supported)
+
+
+def _is_in_front(centre: Tensor, parameters: PropagationParameters) -> Tensor:
+    return (-centre / parameters.nearer_step).clamp(0, 1)
 
 
 def _edge_weight(difference: Tensor, parameters: PropagationParameters) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,7 +11,6 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.cancellation import check_cancelled
-from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fitting.defocus.cost_volume import CostVolume, compute_cost_volume
 from napari_dpdeblur.fitting.defocus.local_estimate import Estimate, local_estimate, propagate
 from napari_dpdeblur.fitting.image.filters import GuidedFilter, box_mean, voted_median
@@ -20,6 +20,7 @@ from napari_dpdeblur.fitting.parameters.defocus import (
     MapEdgeParameters,
     SearchParameters,
 )
+from napari_dpdeblur.fitting.presets import Sides
 from napari_dpdeblur.fitting.problem import FitProblem, area_resample, resample
 
 REDUCTIONS = (8, 4, 2)
@@ -45,52 +46,30 @@ def search_factor(problem: FitProblem, parameters: SearchParameters) -> int:
     return next((f for f in possible if smallest_side // f >= parameters.min_size_px), 1)
 
 
-def search_scales(problem: FitProblem, parameters: SearchParameters, count: int) -> Tensor:
-    """Evenly spaced scales, from the largest blur to almost none."""
-    views, (first, last) = problem.views, (parameters.largest_scale, parameters.smallest_scale)
-    return torch.linspace(first, last, count, device=views.device, dtype=views.dtype)
+def search_scales(problem: FitProblem, parameters: SearchParameters, sides: Sides) -> Tensor:
+    """Evenly spaced scales to try, back to front; 0 among them if the scene has both sides."""
+    largest, views = parameters.largest_scale, problem.views
+    nearest = -largest if sides == "both" else parameters.smallest_scale
+    count = parameters.signed_scales if sides == "both" else parameters.scales
+    return torch.linspace(largest, nearest, count, device=views.device, dtype=views.dtype)
 
 
-def search_steps(parameters: SearchParameters) -> int:
-    """How often :func:`checked_cost_volume` yields."""
-    return parameters.scales + parameters.swap_scales
-
-
-def checked_cost_volume(
-    coarse: FitProblem, parameters: Parameters, correct_bias: bool, name: str
-) -> Generator[None, None, CostVolume]:
-    """Cost volume of a reduced problem whose views are not swapped; yields after each scale."""
-    scales = search_scales(coarse, parameters.search, parameters.search.scales)
-    volume = yield from _cost_volume(coarse, scales, parameters.cost_volume, correct_bias)
-    yield from _check_not_swapped(coarse, volume, parameters, name)
-    return volume
-
-
-def _cost_volume(
+def search_cost_volume(
     coarse: FitProblem, scales: Tensor, parameters: CostVolumeParameters, correct_bias: bool
 ) -> Generator[None, None, CostVolume]:
+    """Cost volume of a reduced problem; yields after each scale."""
     pitch = (float(coarse.pixel_pitch[0]), float(coarse.pixel_pitch[1]))
     return compute_cost_volume(
         coarse.views, coarse.kernels, coarse.layout, scales, pitch, parameters, correct_bias
     )
 
 
-def _check_not_swapped(
-    coarse: FitProblem, volume: CostVolume, parameters: Parameters, name: str
-) -> Generator[None, None, None]:
-    """Raise FitError when the views agree better the other way round."""
-    swapped = replace(coarse, views=coarse.views.flip(0))
-    count = parameters.search.swap_scales
-    last, parts = len(volume.scales) - 1, count - 1
-    chosen = [round(last * i / parts) for i in range(count)]
-    scales = volume.scales[chosen]
-    other = yield from _cost_volume(swapped, scales, parameters.cost_volume, correct_bias=True)
-    as_given = float(volume.cost[chosen].amin(0).mean())
-    if float(other.cost.amin(0).mean()) < parameters.search.swapped_cost * as_given:
-        raise FitError(
-            f"The left and right view of {name} look swapped: they agree with the calibration "
-            "only the other way round; swap the two files."
-        )
+def deconvolution_scales(defocus_map: Tensor, step: float) -> Tensor:
+    """Multiples of ``step`` around the values of a map, back to front."""
+    first = math.ceil(float(defocus_map.max()) / step)
+    last = min(math.floor(float(defocus_map.min()) / step), first - 1)
+    whole = torch.arange(first, last - 1, -1, device=defocus_map.device, dtype=defocus_map.dtype)
+    return whole * step
 
 
 def propagated(
@@ -142,13 +121,17 @@ def _with_straight_edges(defocus_map: Tensor, parameters: MapEdgeParameters) -> 
     return voted_median(defocus_map, lambda votes: mean(mean(votes)), parameters.median_bins)
 
 
-def automatic_range(defocus_map: Tensor, parameters: SearchParameters) -> tuple[float, float]:
+def automatic_range(
+    defocus_map: Tensor, parameters: SearchParameters, sides: Sides
+) -> tuple[float, float]:
     """Back and front scale that hold the map, without its rarest values."""
     ordered = defocus_map.flatten().sort().values
     tail = int(parameters.range_tail * (len(ordered) - 1))
     front, back = float(ordered[tail]), float(ordered[-1 - tail])
     missing = max(parameters.min_range - (back - front), 0.0) / 2
-    front = max(front - missing, parameters.front_limit)
+    front -= missing
+    if sides == "behind":
+        front = max(front, parameters.front_limit)
     return max(back + missing, front + parameters.min_range), front
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, max_pool2d, pad
+from torch.nn.functional import pad
 
 from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.parameters.image import VariationParameters
@@ -20,8 +20,24 @@ def box_mean(images: Tensor, radius: tuple[int, int]) -> Tensor:
     rows, cols = radius
     flat = images.reshape(-1, 1, *images.shape[-2:])
     padded = pad(flat, (cols, cols, rows, rows), mode="replicate")
-    along_y = avg_pool2d(padded, (2 * rows + 1, 1), stride=1)
-    return avg_pool2d(along_y, (1, 2 * cols + 1), stride=1).reshape(images.shape)
+    along_y = _running_sum(padded, 2 * rows + 1, -2)
+    total = _running_sum(along_y, 2 * cols + 1, -1)
+    return total.div_((2 * rows + 1) * (2 * cols + 1)).reshape(images.shape)
+
+
+def _running_sum(values: Tensor, window: int, dim: int) -> Tensor:
+    """Sum of ``window`` neighbours, from sums of 1, 2, 4, ... neighbours: few passes."""
+    length, start, width = values.shape[dim] - window + 1, 0, 1
+    total = torch.zeros_like(values.narrow(dim, 0, length))
+    while True:
+        if window & width:
+            total += values.narrow(dim, start, length)
+            start += width
+        if 2 * width > window:
+            return total
+        pairs = values.shape[dim] - width
+        values = values.narrow(dim, 0, pairs) + values.narrow(dim, width, pairs)
+        width *= 2
 
 
 def largest_around(images: Tensor, radius: tuple[int, int]) -> Tensor:
@@ -29,8 +45,19 @@ def largest_around(images: Tensor, radius: tuple[int, int]) -> Tensor:
     rows, cols = radius
     flat = images.reshape(-1, 1, *images.shape[-2:])
     padded = pad(flat, (cols, cols, rows, rows), mode="replicate")
-    along_y = max_pool2d(padded, (2 * rows + 1, 1), stride=1)
-    return max_pool2d(along_y, (1, 2 * cols + 1), stride=1).reshape(images.shape)
+    along_y = _running_maximum(padded, 2 * rows + 1, -2)
+    return _running_maximum(along_y, 2 * cols + 1, -1).reshape(images.shape)
+
+
+def _running_maximum(values: Tensor, window: int, dim: int) -> Tensor:
+    """Maximum of ``window`` neighbours, by doubling: wide windows cost few passes."""
+    width = 1
+    while width < window:
+        step = min(width, window - width)
+        length = values.shape[dim] - step
+        values = torch.maximum(values.narrow(dim, 0, length), values.narrow(dim, step, length))
+        width += step
+    return values
 
 
 def smallest_around(images: Tensor, radius: tuple[int, int]) -> Tensor:

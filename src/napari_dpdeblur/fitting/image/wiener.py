@@ -70,11 +70,12 @@ class ImagePrior:
         missing = (parameters.occluder_step - nearer_by) / parameters.occluder_blend
         in_front = (1 - missing).clamp(0, 1)
         occluded = in_front
-        for number in range(math.ceil(scale / step)):
+        nearest = float(surfaces.min())
+        for number in range(math.floor(nearest / step), math.ceil(scale / step)):
             middle = (number + 0.5) * step
             layer = in_front * ((surfaces - middle).abs() <= step / 2)
             if bool(layer.any()):
-                reach = problem.in_pixels(round(parameters.boundary_reach_px * middle))
+                reach = problem.in_pixels(round(parameters.boundary_reach_px * abs(middle)))
                 occluded = torch.maximum(occluded, largest_around(layer, reach))
             check_cancelled()
         return box_mean(occluded, problem.in_pixels(parameters.boundary_fade_px))
@@ -87,50 +88,61 @@ def wiener_images(
     parameters: WienerParameters,
     smoothness: float = 1.0,
     prior: ImagePrior | None = None,
+    noise: float | None = None,
 ) -> Iterator[Tensor]:
     """Deconvolve at each scale (supplement, Eq. 13) and interpolate between scales.
 
     Yields the image (C, h, w) as it grows; the last one is complete.
     ``defocus_map`` (h, w) is on the grid of the views, ``scales`` (S,) fall evenly.
     ``smoothness`` multiplies the regularisation that keeps noise from being amplified, towards
-    zero or towards the ``prior``.
+    zero or towards the ``prior``; ``noise`` is that of the views at half resolution, at mean
+    intensity.
     """
+    noise_to_signal = parameters.noise_to_signal
+    if noise is not None:
+        share = (noise / parameters.reference_noise) ** 2
+        noise_to_signal *= min(max(share, parameters.least_share), 1.0)
     image = torch.zeros_like(problem.views[0])
-    floor = max(smoothness * parameters.noise_to_signal, parameters.min_noise_to_signal)
+    floor = max(smoothness * noise_to_signal, parameters.min_noise_to_signal)
     for scale, weight in zip(scales, weights_of_layers(defocus_map, scales), strict=True):
         if bool(weight.any()):
-            image += weight * _surface(problem, float(scale), floor, parameters, prior)
+            touched = problem.layout.largest(weight, parameters.blend_px)[0] > 0
+            tiles = touched.nonzero()[:, 0].tolist()
+            image += weight * _surface(problem, float(scale), tiles, floor, parameters, prior)
         yield image
 
 
 def _surface(
     problem: FitProblem,
     scale: float,
+    tiles: list[int],
     floor: float,
     parameters: WienerParameters,
     prior: ImagePrior | None,
 ) -> Tensor:
-    """The image (C, h, w) of what has this defocus."""
+    """The image (C, h, w) of what has this defocus, in some of the tiles."""
     if prior is None:
-        return _deconvolved(problem, scale, floor, parameters, None)
+        return _deconvolved(problem, scale, tiles, floor, parameters, None)
     views = prior.views_of_surface(problem, scale)
     check_cancelled()
     own = replace(problem, views=views)
-    return _deconvolved(own, scale, prior.weight * floor, parameters, prior.image)
+    return _deconvolved(own, scale, tiles, prior.weight * floor, parameters, prior.image)
 
 
 def _deconvolved(
     problem: FitProblem,
     scale: float,
+    touched: list[int],
     noise_to_signal: float,
     parameters: WienerParameters,
     expected: Tensor | None,
 ) -> Tensor:
-    """The image (C, h, w) if all of it had this defocus."""
+    """The image (C, h, w) if all of it had this defocus; 0 in tiles that are not touched."""
     views = problem.views
-    grid = problem.kernels.scaled(scale, problem.pixel_pitch)
+    grid = problem.kernels_at(scale).select(touched, len(touched), 1)
     height, width = (size // 2 + parameters.margin_px for size in grid.size_px)
     windows = TileWindows.of(problem.layout, (height, width), parameters.blend_px, views)
+    windows = windows.restricted(touched)
     padded = [windows.pad(view) for view in views]
     padded_expected = None if expected is None else windows.pad(expected)
     out = torch.zeros_like(views[0])
@@ -159,8 +171,8 @@ def _two_view_wiener(
 ) -> Tensor:
     """Spectra (P, C, n, m) of the sharp windows from those of both views and the prior's mean."""
     power = spectrum.abs().square().sum(1, keepdim=True)
-    # the mean intensity is known exactly, it needs no regularisation
-    prior = torch.full_like(power, floor)
+    # What the lens passes unchanged, such as the mean intensity, needs no regularisation.
+    prior = (1 - power / spectrum.shape[1]).clamp_(0, 1).mul_(floor)
     prior[..., 0, 0] = 0
     sharp = spectrum[:, :1].conj() * left + spectrum[:, 1:].conj() * right
     if mean is not None:

@@ -7,12 +7,12 @@ from collections.abc import Generator
 import torch
 
 from napari_dpdeblur.fitting.context import FitContext
-from napari_dpdeblur.fitting.defocus.search import DefocusSearch, on_grid_of
+from napari_dpdeblur.fitting.defocus.search import DefocusSearch
 from napari_dpdeblur.fitting.events import FitEvent
 from napari_dpdeblur.fitting.paper.adam import Adam, PaperState, Schedule, descend
 from napari_dpdeblur.fitting.paper.objective import Objective
 from napari_dpdeblur.fitting.result import make_result
-from napari_dpdeblur.fitting.stages import layer_scales
+from napari_dpdeblur.fitting.stages import final_confidence, layer_scales
 from napari_dpdeblur.optics import MultiplaneImage, TiledBlur, bias_correction
 from napari_dpdeblur.results.result import Result
 
@@ -28,7 +28,7 @@ def optimised(context: FitContext, search: DefocusSearch) -> Generator[FitEvent,
     # colours are sigmoids: bring the brightest pixel to 1
     brightest = float(problem.views.max())
     views = problem.views / brightest
-    kernels = problem.layer_kernels(scales)
+    kernels = [problem.kernels.scaled(float(scale), problem.pixel_pitch) for scale in scales]
     bias = None
     if settings.bias_correction:
         noise, power = parameters.optics.noise_variance, parameters.optics.inverse_power
@@ -36,7 +36,7 @@ def optimised(context: FitContext, search: DefocusSearch) -> Generator[FitEvent,
     objective = Objective(
         views,
         TiledBlur(kernels, problem.layout, blend_px=0),
-        settings.weights.of_terms(settings.layers),
+        settings.weights.of_terms(settings.planes),
         parameters.losses,
         bias,
     )
@@ -61,7 +61,7 @@ def optimised(context: FitContext, search: DefocusSearch) -> Generator[FitEvent,
         mpi.all_in_focus() * brightest,
         mpi.defocus_map(),
         MultiplaneImage(mpi.color * brightest, mpi.alpha, scales),
-        on_grid_of(problem, search.estimate.confidence(parameters.local_estimate)),
+        final_confidence(context, search, mpi.defocus_map()),
     )
 
 
@@ -69,7 +69,7 @@ def _start(context: FitContext, views: torch.Tensor) -> PaperState:
     step, saved = context.done("optimise"), context.state.tensors
     if not step:
         parameters = context.settings.parameters.paper
-        return PaperState.uniform(views, context.settings.layers, parameters)
+        return PaperState.uniform(views, context.settings.planes, parameters)
     color, alpha = (
         Adam(saved[f"{name}_logits"], saved[f"{name}_mean"], saved[f"{name}_square"])
         for name in ("color", "alpha")

@@ -6,6 +6,9 @@ torch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from napari_dpdeblur.fitting.parameters.defocus import (
     CostVolumeParameters,
     LocalEstimateParameters,
@@ -19,19 +22,37 @@ from napari_dpdeblur.fitting.parameters.image import (
     LayerParameters,
     OcclusionParameters,
     PriorParameters,
-    RendererParameters,
     ResultParameters,
     VariationParameters,
     WienerParameters,
 )
 from napari_dpdeblur.fitting.parameters.paper import LossParameters, PaperParameters
 from napari_dpdeblur.fitting.parameters.problem import ProblemParameters
+from napari_dpdeblur.fitting.parameters.report import (
+    ConfidenceParameters,
+    LayerColorParameters,
+    NoiseParameters,
+    ReportParameters,
+    ViewCheckParameters,
+)
+from napari_dpdeblur.fitting.parameters.surfaces import LayerStackParameters, SurfaceParameters
 from napari_dpdeblur.optics.parameters import OpticsParameters
 from napari_dpdeblur.settings_model import NO_UNIT, SettingsModel, setting
 
 
 class Parameters(SettingsModel):
     """Tuned numbers of the fit, in the order in which a fit uses them."""
+
+    removed: ClassVar[Mapping[str, Any]] = {
+        "renderer": {
+            "smoothness": 1e-3,
+            "free_step": 0.02,
+            "negligible_light": 2e-3,
+            "data_diagonal": 0.3,
+            "relaxation": 0.3,
+            "band_overlap": 4.0,
+        }
+    }
 
     problem: ProblemParameters = setting(
         ProblemParameters(), NO_UNIT, "Checks and preparation of the capture."
@@ -67,11 +88,27 @@ class Parameters(SettingsModel):
     variation: VariationParameters = setting(
         VariationParameters(), NO_UNIT, "Total-variation filter."
     )
-    layers: LayerParameters = setting(
-        LayerParameters(), NO_UNIT, "Layers made from the defocus map."
+    surfaces: SurfaceParameters = setting(
+        SurfaceParameters(), NO_UNIT, "Surfaces found in the defocus map."
     )
-    renderer: RendererParameters = setting(
-        RendererParameters(), NO_UNIT, "Occlusion-aware least squares through the renderer."
+    layer_stack: LayerStackParameters = setting(
+        LayerStackParameters(), NO_UNIT, "Layers made from surfaces."
+    )
+    layer_colors: LayerColorParameters = setting(
+        LayerColorParameters(), NO_UNIT, "Colours of the layers, solved through the renderer."
+    )
+    noise: NoiseParameters = setting(NoiseParameters(), NO_UNIT, "Noise estimated from the views.")
+    report: ReportParameters = setting(
+        ReportParameters(), NO_UNIT, "Verdict on how well a fit explains the views."
+    )
+    views: ViewCheckParameters = setting(
+        ViewCheckParameters(), NO_UNIT, "Whether the views can be those of one exposure."
+    )
+    confidence: ConfidenceParameters = setting(
+        ConfidenceParameters(), NO_UNIT, "Confidence of the defocus map."
+    )
+    layers: LayerParameters = setting(
+        LayerParameters(), NO_UNIT, "Evenly spaced layers made from the defocus map."
     )
     deringing: DeringingParameters = setting(
         DeringingParameters(), NO_UNIT, "Removal of ringing and noise where the views are flat."

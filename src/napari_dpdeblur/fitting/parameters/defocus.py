@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from pydantic import model_validator
 
 from napari_dpdeblur.settings_model import NO_UNIT, SettingsModel, setting
@@ -14,14 +17,23 @@ INTENSITY = "intensity, at a mean of 0.5"
 class SearchParameters(SettingsModel):
     """Range and resolution of the defocus search."""
 
+    removed: ClassVar[Mapping[str, Any]] = {"swap_scales": 6, "swapped_cost": 0.8}
+
     largest_scale: float = setting(
-        1.7, SCALE, "Largest scale tried; the layers of the paper reach 1.6.", gt=0, le=4
+        1.7,
+        SCALE,
+        "Largest scale tried, on both sides of the focus plane; the layers of the paper reach 1.6.",
+        gt=0,
+        le=4,
     )
     smallest_scale: float = setting(
-        0.05, SCALE, "Smallest scale tried: hardly any blur.", gt=0, le=4
+        0.05, SCALE, "Smallest scale tried when only one side is searched.", gt=0, le=4
     )
     scales: int = setting(
-        34, "scales", "Scales tried; a parabola interpolates between them.", ge=3, le=1000
+        34, "scales", "Scales tried on one side; a parabola interpolates between.", ge=3, le=1000
+    )
+    signed_scales: int = setting(
+        51, "scales", "Scales tried on both sides; odd, so that 0 is one of them.", ge=3, le=1000
     )
     disparity_px: float = setting(
         1.3,
@@ -37,13 +49,10 @@ class SearchParameters(SettingsModel):
         ge=1,
     )
     min_size_px: int = setting(16, "px of the search", "Smallest side of the reduced image.", ge=4)
-    swap_scales: int = setting(
-        6, "scales", "Scales at which swapped views are tested; few are enough.", ge=2, le=100
-    )
-    swapped_cost: float = setting(
-        0.8,
-        "share of the cost",
-        "Views count as swapped when swapping lowers the cost below this share.",
+    swapped_share: float = setting(
+        0.98,
+        "share of the confidence",
+        "The views may be swapped when more than this of the scene is found in front.",
         ge=0,
         le=1,
     )
@@ -58,7 +67,11 @@ class SearchParameters(SettingsModel):
         0.1, SCALE, "Smallest range of the layers, for scenes of one depth.", gt=0, le=4
     )
     front_limit: float = setting(
-        0.03, SCALE, "Smallest scale of a layer: practically in focus.", gt=0, le=4
+        0.03,
+        SCALE,
+        "Smallest scale of a layer when only one side is searched: practically in focus.",
+        gt=0,
+        le=4,
     )
 
     @model_validator(mode="after")
@@ -72,7 +85,24 @@ class CostVolumeParameters(SettingsModel):
     """Agreement of the two views at each defocus scale."""
 
     whitening: float = setting(
-        5e-3, NO_UNIT, "C = sigma^2 |Phi|^2 of Eq. 4, which whitens the residual.", gt=0
+        2e-2,
+        NO_UNIT,
+        "C = sigma^2 |Phi|^2 of Eq. 4 at the highest frequency of the search, which whitens the "
+        "residual; it falls with the square of the frequency, as in natural images.",
+        gt=0,
+    )
+    whitening_floor: float = setting(
+        0.1, "share of the whitening", "C at frequency 0: images are not infinitely bright.", gt=0
+    )
+    usual_noise: float = setting(
+        2e-5,
+        f"{INTENSITY}, squared",
+        "Noise variance of the reduced views from which `whitening` is used as it is; less noise "
+        "means proportionally less whitening, because C contains sigma^2.",
+        gt=0,
+    )
+    least_whitening: float = setting(
+        0.05, "share of the whitening", "What remains for views without noise.", gt=0, le=1
     )
     blend_px: int = setting(
         8, "px of the search", "Blending between tiles, without visible seams.", ge=0, le=512
@@ -114,6 +144,13 @@ class LocalEstimateParameters(SettingsModel):
         gt=0,
         le=1,
     )
+    prominence: float = setting(
+        3.0,
+        "smallest cost",
+        "How far the median cost must exceed the smallest one for half the weight: the minimum of "
+        "noise is hardly below its other costs.",
+        gt=0,
+    )
     flat_cost: float = setting(
         1e-12, NO_UNIT, "Costs and curvatures count as at least this; avoids 0 / 0.", gt=0
     )
@@ -141,8 +178,41 @@ class PropagationParameters(SettingsModel):
     outlier_distance: float = setting(
         0.08, SCALE, "Distance from the map at which an estimate counts as an outlier.", gt=0
     )
+    front_trust: float = setting(
+        0.1,
+        "share of the weight",
+        "What estimates in front of the focus plane count in the first round, for the same reason "
+        "as `nearer_trust`: where others disagree, those prevail.",
+        gt=0,
+        le=1,
+    )
+    nearer_trust: float = setting(
+        0.05,
+        "share of the weight",
+        "What counts of an estimate in front of the focus plane that is nearer than the map: the "
+        "blur of a near object reaches beyond its outline, over what lies behind it.",
+        gt=0,
+        le=1,
+    )
+    nearer_step: float = setting(
+        0.1, SCALE, "Distance from the map from which an estimate counts as nearer.", gt=0
+    )
+    support_radius_px: int = setting(
+        16,
+        "px of the search",
+        "Neighbourhood whose estimates decide whether a nearer one is blur from beside it.",
+        ge=0,
+        le=256,
+    )
+    least_support: float = setting(
+        0.04,
+        "share of the weight",
+        "Weight of estimates that agree with the map, relative to that of nearer ones around, at "
+        "which nearer ones lose half of what `nearer_trust` takes from them.",
+        ge=0,
+    )
     rounds: int = setting(
-        5, "rounds", "Re-weighting rounds: time against convergence.", ge=1, le=1000
+        7, "rounds", "Re-weighting rounds: time against convergence.", ge=1, le=1000
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from napari_dpdeblur.settings_model import NO_UNIT, SettingsModel, setting
 
 SCALE = "defocus scale"
@@ -20,6 +23,15 @@ class OcclusionParameters(SettingsModel):
         "How far blur of scale 1 carries light that matters.",
         gt=0,
     )
+    front_reach: float = setting(
+        1.2,
+        "rms radii of the kernel",
+        "How far beyond its outline the blur of something in front of the focus plane is removed.",
+        ge=0,
+    )
+    front_step: float = setting(
+        0.2, SCALE, "Range of defocus in front whose blur counts as equal.", gt=0
+    )
     full_step: float = setting(
         0.05, SCALE, "Change of the map from which a pixel fully counts as at a boundary.", gt=0
     )
@@ -31,17 +43,38 @@ class OcclusionParameters(SettingsModel):
 class WienerParameters(SettingsModel):
     """Two-view Wiener deconvolution."""
 
+    removed: ClassVar[Mapping[str, Any]] = {"scales": 16}
+
     noise_to_signal: float = setting(
         1e-2,
         NO_UNIT,
-        "Regularisation at the default weight `intensity`; less amplifies noise and ringing.",
+        "Regularisation at the default weight `intensity` and the noise `reference_noise`; less "
+        "amplifies noise and ringing.",
         gt=0,
+    )
+    reference_noise: float = setting(
+        5.7e-3,
+        "intensity, at a mean of 0.5",
+        "Noise of the views at mean intensity, at half resolution, that needs all of it; it falls "
+        "with the variance of the noise.",
+        gt=0,
+    )
+    least_share: float = setting(
+        0.3,
+        "share of the regularisation",
+        "What views with little noise keep: kernels are not exact.",
+        gt=0,
+        le=1,
     )
     min_noise_to_signal: float = setting(
         1e-6, NO_UNIT, "Regularisation with weight 0; avoids a division by zero.", gt=0
     )
-    scales: int = setting(
-        16, "scales", "Deconvolved images, between which the map interpolates.", ge=2, le=1000
+    scale_step: float = setting(
+        0.1,
+        SCALE,
+        "Distance between deconvolved images, between which the map interpolates; 0 is one.",
+        gt=0,
+        le=4,
     )
     blend_px: int = setting(
         16, "px", "Blending between tiles, without visible seams.", ge=0, le=512
@@ -115,40 +148,6 @@ class LayerParameters(SettingsModel):
     )
 
 
-class RendererParameters(SettingsModel):
-    """Occlusion-aware least squares through the renderer."""
-
-    smoothness: float = setting(
-        1e-3,
-        "squared error",
-        "Weight of total variation at the default weight `intensity`.",
-        ge=0,
-    )
-    free_step: float = setting(
-        0.02, INTENSITY, "Intensity step from which neighbours may differ freely.", gt=0
-    )
-    negligible_light: float = setting(
-        2e-3, "share of the light", "Layers that give a tile less are skipped there.", ge=0
-    )
-    data_diagonal: float = setting(
-        0.3, NO_UNIT, "Typical diagonal of the data term, for the preconditioner.", gt=0
-    )
-    relaxation: float = setting(
-        0.3,
-        "share of the change",
-        "Step from the closed form towards the rendered image: the renderer handles occlusion but "
-        "trusts boundaries to the pixel; this share scores best.",
-        ge=0,
-        le=1,
-    )
-    band_overlap: float = setting(
-        4.0,
-        "radii of the largest kernel",
-        "Overlap of the bands of large images: outer halves miss light from outside.",
-        gt=0,
-    )
-
-
 class DeringingParameters(SettingsModel):
     """Removal of ringing and noise where the views are flat."""
 
@@ -201,4 +200,11 @@ class ResultParameters(SettingsModel):
         "Spatial width of the bilateral filter (`smooth_image`), as published.",
         gt=0,
         le=10,
+    )
+    deblurred_scale: float = setting(
+        0.3,
+        SCALE,
+        "Defocus from which the image is smoothed fully; what is in focus stays as captured.",
+        gt=0,
+        le=4,
     )

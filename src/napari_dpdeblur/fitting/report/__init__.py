@@ -1,0 +1,1 @@
+"""How well a fit explains the views: noise, residual, verdict."""

@@ -1,0 +1,72 @@
+"""Render layers that have their own defocus in every pixel, and the adjoint."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from napari_dpdeblur.cancellation import check_cancelled
+from napari_dpdeblur.fitting.problem import FitProblem
+from napari_dpdeblur.fitting.surfaces.stack import SurfaceLayers
+from napari_dpdeblur.optics import TiledBlur
+from napari_dpdeblur.optics.mpi import visibility
+from napari_dpdeblur.optics.planes import layer_planes
+
+
+class SurfaceRenderer:
+    """Both views as a linear function of the colours of all layers (Eq. 2).
+
+    A layer whose defocus varies is divided between planes ``plane_step`` apart, with linear
+    weights: its light is the sum of theirs, because a surface does not occlude itself.
+    """
+
+    def __init__(
+        self,
+        problem: FitProblem,
+        layers: SurfaceLayers,
+        plane_step: float,
+        blend_px: int,
+        negligible_light: float,
+    ) -> None:
+        self._planes = [
+            layer_planes(alpha, defocus, float(scale), plane_step)
+            for alpha, defocus, scale in zip(
+                layers.alpha, layers.defocus, layers.scales, strict=True
+            )
+        ]
+        blurs = [
+            TiledBlur([problem.kernels_at(p.scale) for p in planes], problem.layout, blend_px)
+            for planes in self._planes
+        ]
+        light = [
+            blur(torch.stack([plane.weight for plane in planes]))
+            for blur, planes in zip(blurs, self._planes, strict=True)
+        ]
+        check_cancelled()
+        self._free: Tensor = visibility(torch.stack([each.sum(0) for each in light]))
+        self._blurs = []
+        for blur, each, free in zip(blurs, light, self._free, strict=True):
+            brightest = problem.layout.largest((each * free).amax((1, 2)), blend_px)
+            self._blurs.append(blur.restricted(brightest > negligible_light))
+            check_cancelled()
+
+    def render(self, color: Tensor) -> Tensor:
+        """Views (V, C, h, w) of layers with colours (L, C, h, w)."""
+        views = color.new_zeros(self._free.shape[1], *color.shape[1:])
+        for blur, planes, free, layer in zip(
+            self._blurs, self._planes, self._free, color, strict=True
+        ):
+            views += blur(torch.stack([p.weight * layer for p in planes])).sum(0) * free
+        return views
+
+    def adjoint(self, views: Tensor) -> Tensor:
+        """The transposed operator: (V, C, h, w) to (L, C, h, w)."""
+        color = views.new_zeros(len(self._planes), *views.shape[1:])
+        for blur, planes, free, layer in zip(
+            self._blurs, self._planes, self._free, color, strict=True
+        ):
+            seen = (views * free)[None].expand(len(planes), *views.shape)
+            parts = blur.adjoint(seen.contiguous())
+            for plane, part in zip(planes, parts, strict=True):
+                layer += plane.weight * part
+        return color
