@@ -27,6 +27,13 @@ def kernels() -> np.ndarray:
     return np.tile(pair, (ROWS * COLS, 1, 1, 1))
 
 
+def front_kernels() -> np.ndarray:
+    """The kernels turned by 180 degrees with a heavier centre; only version 2 has them."""
+    front = kernels()[..., ::-1, ::-1].copy()
+    front[..., 2, 2] += 1 / 16
+    return front
+
+
 def calibration() -> dict[str, object]:
     """All entries of the calibration but its field."""
     return {
@@ -56,3 +63,10 @@ def run() -> dict[str, object]:
         "defocus_scales": np.array(SCALES),
         "provenance": PROVENANCE,
     }
+
+
+def defocus() -> np.ndarray:
+    """Defocus of each pixel, of which the middle layer is slanted; only version 2 has it."""
+    values = np.tile(np.float32(SCALES)[:, None, None, None], (1, 1, *SIZE))
+    values[1] += ramp(1, *SIZE) / 4
+    return values

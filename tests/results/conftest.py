@@ -14,8 +14,14 @@ MakeResult = Callable[..., Result]
 
 
 def _make_result(
-    channels: int = 1, layers: int = 3, height: int = 20, width: int = 30, brightness: float = 0.5
+    channels: int = 1,
+    layers: int = 3,
+    height: int = 20,
+    width: int = 30,
+    brightness: float = 0.5,
+    scales: tuple[float, float] = (1.4, 0.1),
 ) -> Result:
+    """Random numbers; ``scales`` are those of the farthest and the nearest layer."""
     random = np.random.default_rng(0)
 
     def values(*shape: int) -> np.ndarray:
@@ -25,12 +31,12 @@ def _make_result(
     alpha[0] = 1.0
     return Result(
         all_in_focus=brightness * values(channels, height, width),
-        defocus_map=1.5 * values(height, width),
+        defocus_map=min(scales[1], 0) + (scales[0] - min(scales[1], 0)) * values(height, width),
         confidence=values(height, width),
         mpi=MultiplaneImage(
             brightness * values(layers, channels, height, width),
             alpha,
-            np.linspace(1.4, 0.1, layers),
+            np.linspace(*scales, layers),
         ),
         provenance={
             "settings": {"layers": layers, "preset": "standard"},

@@ -80,6 +80,27 @@ def test_a_defocus_map_is_coloured_in_png(tmp_path):
     np.testing.assert_array_equal(pixels[0, 3], pixels[0, 2])
 
 
+def test_a_signed_map_is_coloured_around_the_focus_plane(tmp_path):
+    values = np.array([[-0.4, 0.0, 0.2, 0.8]], np.float32)
+    path = export.write_defocus(tmp_path / "map.png", values)
+    with Image.open(path) as picture:
+        pixels = np.asarray(picture)
+        assert picture.text["Description"] == "defocus scale, front-focus-behind from -0.8 to 0.8"
+    assert np.ptp(pixels[0, 1]) == 0
+    assert pixels[0, 0, 0] > pixels[0, 0, 2]  # warm in front
+    assert pixels[0, 3, 0] < pixels[0, 3, 2]  # blue behind
+    back = read_image(export.write_defocus(tmp_path / "map.tif", values))
+    np.testing.assert_array_equal(back[0], values)
+
+
+def test_chosen_colours_and_limits_are_used_as_they_are(tmp_path):
+    values = np.array([[-0.4, 0.0, 0.2, 0.8]], np.float32)
+    ramp = np.repeat(np.arange(256, dtype=np.uint8)[:, None], 3, axis=1)
+    path = export.write_defocus(tmp_path / "map.png", values, (-0.4, 0.8), ("gray", ramp))
+    with Image.open(path) as picture:
+        np.testing.assert_array_equal(np.asarray(picture)[0, :, 0], [0, 85, 128, 255])
+
+
 def test_layers_are_pages(tmp_path, make_result):
     result = make_result(channels=3, layers=5)
     path = export.write_layer_stack(

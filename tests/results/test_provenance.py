@@ -100,6 +100,9 @@ def test_another_yaml_file_is_refused(tmp_path: Path, text: str) -> None:
         (f"placement: {{scale: [1, {10**400}]}}", "placement.scale.1"),
         ("placement: 3", "placement"),
         ("loss_history: 3", "loss_history"),
+        ("notes: one sentence", "notes"),
+        ("notes: [1]", "notes.0"),
+        ("views_look_swapped: perhaps", "views_look_swapped"),
     ],
 )
 def test_an_entry_that_no_fit_writes_is_refused(tmp_path: Path, text: str, where: str) -> None:

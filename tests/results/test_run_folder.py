@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -56,6 +57,23 @@ def test_a_run_comes_back_as_it_was_written(
     np.testing.assert_array_equal(back.mpi_alpha[0], 1.0)
     np.testing.assert_array_equal(back.defocus_scales, result.defocus_scales)
     assert back.provenance == result.provenance
+
+
+def test_both_signs_of_defocus_come_back(tmp_path: Path, make_result: MakeResult) -> None:
+    result = make_result(scales=(0.8, -0.8), layers=5)
+    notes = {"notes": ["The front was derived."], "views_look_swapped": True}
+    result = replace(result, provenance={**result.provenance, **notes})
+    back = read_run(write_run(result, tmp_path / "run"))
+    assert result.defocus_map.min() < -0.7
+    np.testing.assert_array_equal(back.defocus_map, result.defocus_map)
+    np.testing.assert_allclose(back.defocus_scales, [0.8, 0.4, 0.0, -0.4, -0.8], atol=1e-12)
+    assert (back.notes, back.views_look_swapped) == (["The front was derived."], True)
+    assert repr(back).endswith("5 layers, defocus -0.80 to 0.80>")
+
+
+def test_a_run_without_notes_has_none(make_result: MakeResult) -> None:
+    result = make_result()
+    assert (result.notes, result.views_look_swapped) == ([], False)
 
 
 @pytest.mark.parametrize(("channels", "shape"), [(1, (20, 30)), (3, (20, 30, 3))])

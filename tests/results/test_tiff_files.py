@@ -12,7 +12,7 @@ import tifffile
 
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results import Result, read_image, read_mpi
-from napari_dpdeblur.results.tiff_files import write_image, write_mpi
+from napari_dpdeblur.results.tiff_files import read_multiplane_image, write_image, write_mpi
 
 MakeResult = Callable[..., Result]
 
@@ -126,3 +126,61 @@ def test_too_many_pages_are_refused(tmp_path: Path) -> None:
     tifffile.imwrite(path, np.zeros((600, 2, 2), np.float32), metadata=None)
     with pytest.raises(ResultError, match="because it has more than 512 pages"):
         read_image(path)
+
+
+def slanted(path: Path, result: Result) -> np.ndarray:
+    """Write layers of which the second has its own defocus in every pixel."""
+    defocus = np.empty_like(result.mpi_alpha)
+    defocus[:] = result.defocus_scales[:, None, None, None]
+    defocus[1, 0] += np.linspace(-0.2, 0.3, 30, dtype=np.float32)
+    write_mpi(path, result.mpi_color, result.mpi_alpha, result.defocus_scales, defocus)
+    return defocus
+
+
+def test_the_defocus_of_a_slanted_layer_comes_back(tmp_path: Path, make_result: MakeResult) -> None:
+    defocus = slanted(tmp_path / "mpi.tif", make_result())
+    mpi = read_multiplane_image(tmp_path / "mpi.tif")
+    np.testing.assert_allclose(mpi.defocus, defocus, atol=1e-6)
+    flat = read_multiplane_image(write_result(tmp_path / "flat.tif", make_result()))
+    assert flat.defocus is None
+
+
+def test_readers_that_do_not_know_the_defocus_of_pixels_see_the_layers(
+    tmp_path: Path, make_result: MakeResult
+) -> None:
+    result = make_result(channels=3)
+    slanted(tmp_path / "mpi.tif", result)
+    color, alpha, scales = read_mpi(tmp_path / "mpi.tif")
+    np.testing.assert_allclose(color, result.mpi_color, rtol=6e-4, atol=1e-7)
+    np.testing.assert_allclose(alpha, result.mpi_alpha, rtol=6e-4, atol=1e-7)
+    np.testing.assert_allclose(scales, result.defocus_scales)
+    assert tifffile.imread(tmp_path / "mpi.tif").shape == (3, 20, 30, 4)
+
+
+def test_a_page_of_defocus_of_another_size_is_refused(
+    tmp_path: Path, make_result: MakeResult
+) -> None:
+    path = tmp_path / "mpi.tif"
+    page = np.ones((20, 30, 4), np.float32)
+    described = {"defocus_scale": 1.0, "channels": 1}
+    with tifffile.TiffWriter(path) as writer:
+        writer.write(
+            page,
+            photometric="rgb",
+            extrasamples=["unassalpha"],
+            subifds=1,
+            metadata=None,
+            description=json.dumps(described),
+        )
+        writer.write(np.ones((10, 30), np.float32), photometric="minisblack", metadata=None)
+    with pytest.raises(ResultError, match="a page of defocus does not match its layer"):
+        read_multiplane_image(path)
+
+
+def test_defocus_that_is_not_finite_is_refused(tmp_path: Path, make_result: MakeResult) -> None:
+    result = make_result()
+    defocus = np.full_like(result.mpi_alpha, np.nan)
+    path = tmp_path / "mpi.tif"
+    write_mpi(path, result.mpi_color, result.mpi_alpha, result.defocus_scales, defocus)
+    with pytest.raises(ResultError, match="a defocus is not finite"):
+        read_multiplane_image(path)

@@ -20,7 +20,8 @@ from napari_dpdeblur.array_types import AnyFloatArray
 from napari_dpdeblur.capture.levels import linear_to_srgb
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.files import atomic_file
-from napari_dpdeblur.results.preview import defocus_colors, white_point
+from napari_dpdeblur.results.defocus_colors import color_scale, painted
+from napari_dpdeblur.results.preview import white_point
 from napari_dpdeblur.results.tiff_files import SOFTWARE, write_image, write_mpi
 
 PNG, TIFFS = ".png", (".tif", ".tiff")
@@ -80,11 +81,12 @@ def write_defocus(
     """Write a defocus map (H, W): TIFF stores the values (float32), PNG shows them in colour.
 
     ``limits`` are the defocus scales of the first and the last colour, stored in the text of the
-    PNG. ``colors``: name and palette (256, 3); None: viridis.
+    PNG. ``colors``: name and palette (N, 3); None: those of :mod:`.defocus_colors`.
     """
-    name, palette = colors or ("viridis", None)
     values = np.asarray(defocus_map, np.float32)
-    lowest, highest = limits or (float(np.nanmin(values)), float(np.nanmax(values)))
+    scale = color_scale(values, limits)
+    name, palette = colors or (scale.name, scale.palette)
+    lowest, highest = limits if limits and colors else scale.limits
 
     def write_tiff(target: Path) -> None:
         write_image(target, values, content="defocus map", unit="defocus scale")
@@ -93,19 +95,37 @@ def write_defocus(
         text = PngImagePlugin.PngInfo()
         text.add_text("Software", SOFTWARE)
         text.add_text("Description", f"defocus scale, {name} from {lowest:.6g} to {highest:.6g}")
-        picture = Image.fromarray(defocus_colors(values, lowest, highest, palette))
+        picture = Image.fromarray(painted(values, (lowest, highest), palette))
         picture.save(target, format="PNG", pnginfo=text)
 
     return _write(path, {PNG: write_png, **dict.fromkeys(TIFFS, write_tiff)}, "the defocus map")
 
 
-def write_layer_stack(
-    path: Path, color: AnyFloatArray, alpha: AnyFloatArray, defocus_scales: npt.ArrayLike
-) -> Path:
-    """Write layers (L, C, H, W) and (L, 1, H, W) as RGBA pages of a TIFF, linear, back to front."""
+def write_distance(path: Path, distance_map: AnyFloatArray) -> Path:
+    """Write distances in metres (H, W) as a float32 TIFF; infinity stays infinity."""
+    values = np.asarray(distance_map, np.float32)
 
     def write_tiff(target: Path) -> None:
-        write_mpi(target, np.asarray(color), np.asarray(alpha), defocus_scales)
+        write_image(target, values, content="distance map", unit="m")
+
+    return _write(path, dict.fromkeys(TIFFS, write_tiff), "the distance map")
+
+
+def write_layer_stack(
+    path: Path,
+    color: AnyFloatArray,
+    alpha: AnyFloatArray,
+    defocus_scales: npt.ArrayLike,
+    defocus: AnyFloatArray | None = None,
+) -> Path:
+    """Write layers (L, C, H, W) and (L, 1, H, W) as RGBA pages of a TIFF, linear, back to front.
+
+    ``defocus`` (L, 1, H, W) is that of each pixel of slanted layers.
+    """
+
+    def write_tiff(target: Path) -> None:
+        own = None if defocus is None else np.asarray(defocus)
+        write_mpi(target, np.asarray(color), np.asarray(alpha), defocus_scales, own)
 
     return _write(path, dict.fromkeys(TIFFS, write_tiff), "the layers")
 

@@ -11,6 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from napari_dpdeblur.array_types import AnyFloatArray, Picture
 from napari_dpdeblur.capture.levels import linear_to_srgb
+from napari_dpdeblur.results.defocus_colors import ColorScale, color_scale
 
 PANEL_LONG_SIDE_PX = 720
 GAP_PX = 12
@@ -20,6 +21,8 @@ BAR_NEIGHBOURS_PX = 216  # the label of the panel and the two numbers
 WHITE_PERCENTILE = 99.7
 BACKGROUND = (24, 24, 27)
 INK = (236, 236, 240)
+TICK_PX = 4  # of the focus plane, above and below the colour bar
+LABELLED_BAR_PX = 120  # narrower bars have no room for a word
 
 
 def tone_curve(image: AnyFloatArray, white: float) -> Picture:
@@ -35,40 +38,24 @@ def white_point(image: AnyFloatArray) -> float:
     return float(np.percentile(np.nan_to_num(image), WHITE_PERCENTILE))
 
 
-def defocus_colors(
-    defocus_map: AnyFloatArray, lowest: float, highest: float, palette: Picture | None = None
-) -> Picture:
-    """Map defocus (H, W) to viridis colours: uint8 (H, W, 3).
-
-    ``palette`` (256, 3) uint8: other colours.
-    """
-    span = max(highest - lowest, 1e-12)
-    unit = np.clip((np.nan_to_num(defocus_map) - lowest) / span, 0.0, 1.0)
-    index = np.round(255 * unit).astype(np.uint8)
-    if palette is not None:
-        return np.asarray(palette[index], np.uint8)
-    colored = cv2.applyColorMap(index, cv2.COLORMAP_VIRIDIS)
-    return np.asarray(colored[..., ::-1], dtype=np.uint8)
-
-
 def preview_picture(
     all_in_focus: AnyFloatArray, defocus_map: AnyFloatArray, captured: AnyFloatArray | None = None
 ) -> Picture:
     """Labelled panels in a row: uint8 (h, w, 3).
 
     `all_in_focus` and `captured` (C, H, W), linear, share one tone curve; `defocus_map` (H, W) has
-    a colour bar.
+    a colour bar, on which the focus plane is marked if the map is on both sides of it.
     """
     white = white_point(all_in_focus)
-    lowest, highest = float(np.nanmin(defocus_map)), float(np.nanmax(defocus_map))
+    scale = color_scale(defocus_map)
     panels = [
         ("all in focus", _shrink(tone_curve(all_in_focus, white))),
-        ("defocus scale", _shrink(defocus_colors(defocus_map, lowest, highest))),
+        ("defocus scale", _shrink(scale.paint(defocus_map))),
     ]
     if captured is not None:
         panels.insert(0, ("captured (mean of both views)", _shrink(tone_curve(captured, white))))
     canvas = _lay_out(panels)
-    _draw_color_bar(canvas, panels[-1][1].shape[1], lowest, highest)
+    _draw_color_bar(canvas, panels[-1][1].shape[1], scale)
     return np.asarray(canvas)
 
 
@@ -99,14 +86,28 @@ def _lay_out(panels: list[tuple[str, Picture]]) -> Image.Image:
     return canvas
 
 
-def _draw_color_bar(canvas: Image.Image, panel_px: int, lowest: float, highest: float) -> None:
+def _draw_color_bar(canvas: Image.Image, panel_px: int, scale: ColorScale) -> None:
     """Draw a colour bar at the right end of the last panel's header."""
     font = ImageFont.load_default(14)
+    lowest, highest = (f"{limit:.2f}" for limit in scale.limits)
     width = max(min(panel_px // 3, panel_px - BAR_NEIGHBOURS_PX), BAR_PX)
     right = canvas.width - GAP_PX
     draw = ImageDraw.Draw(canvas)
-    draw.text((right, HEADER_PX / 2), f"{highest:.2f}", INK, font, anchor="rm")
-    right -= int(draw.textlength(f"{highest:.2f}", font)) + 6
-    ramp = defocus_colors(np.tile(np.linspace(0.0, 1.0, width), (BAR_PX, 1)), 0.0, 1.0)
-    canvas.paste(Image.fromarray(ramp), (right - width, (HEADER_PX - BAR_PX) // 2))
-    draw.text((right - width - 6, HEADER_PX / 2), f"{lowest:.2f}", INK, font, anchor="rm")
+    draw.text((right, HEADER_PX / 2), highest, INK, font, anchor="rm")
+    right -= int(draw.textlength(highest, font)) + 6
+    top = (HEADER_PX - BAR_PX) // 2
+    ramp = scale.paint(np.tile(np.linspace(*scale.limits, width), (BAR_PX, 1)))
+    canvas.paste(Image.fromarray(ramp), (right - width, top))
+    draw.text((right - width - 6, HEADER_PX / 2), lowest, INK, font, anchor="rm")
+    if scale.is_diverging:
+        _mark_focus(draw, right - width / 2, top, has_room=width >= LABELLED_BAR_PX)
+
+
+def _mark_focus(draw: ImageDraw.ImageDraw, centre: float, top: int, has_room: bool) -> None:
+    """Mark the centre of a bar above and below it, and name it on its light colours."""
+    bottom = top + BAR_PX
+    for first, last in ((top - TICK_PX - 1, top - 2), (bottom + 1, bottom + TICK_PX)):
+        draw.line((centre, first, centre, last), INK)
+    if has_room:
+        middle = (centre, top + BAR_PX / 2)
+        draw.text(middle, "focus", BACKGROUND, ImageFont.load_default(11), anchor="mm")

@@ -14,6 +14,7 @@ import yaml
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.files import read_regular
 from napari_dpdeblur.files.plain import parse_yaml
+from napari_dpdeblur.files.reading import accessing
 from napari_dpdeblur.results.provenance_check import invalid_entry
 
 FORMAT = "napari-dpdeblur run"
@@ -66,8 +67,9 @@ def write_provenance(path: Path, provenance: dict[str, Any]) -> None:
 
 def read_provenance(path: Path) -> dict[str, Any]:
     """Read `run.yaml`; only plain values are accepted, so it cannot execute code."""
-    if not path.is_file():
-        raise ResultError(f"{path.parent} is not a run folder: it has no {path.name}.")
+    with accessing(path, ResultError):
+        if not path.is_file():
+            raise ResultError(f"{path.parent} is not a run folder: it has no {path.name}.")
     try:
         content = parse_yaml(read_regular(path, MAX_BYTES).decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -97,11 +99,12 @@ def _plain(value: Any, name: str) -> Any:
     """Convert NumPy values, tuples and paths to plain YAML values."""
     if value is None or isinstance(value, bool | int | float | str):
         # A subclass, such as numpy.float64 or a string enumeration, is reduced to its base.
-        return next((t(value) for t in (bool, int, float, str) if isinstance(value, t)), None)
+        plain = next((t(value) for t in (bool, int, float, str) if isinstance(value, t)), None)
+        return _encodable(plain) if isinstance(plain, str) else plain
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, Path):
-        return str(value)
+        return _encodable(str(value))
     if isinstance(value, dict):
         return {str(key): _plain(item, f"{name}.{key}") for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -110,6 +113,11 @@ def _plain(value: Any, name: str) -> Any:
         f"The provenance entry {name} has type {type(value).__name__}, which run.yaml cannot "
         "store; use numbers, text, lists and mappings."
     )
+
+
+def _encodable(text: str) -> str:
+    """Text with escapes for bytes of a file name that are not UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _unreadable(path: Path, reason: str) -> ResultError:

@@ -7,49 +7,47 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from napari_dpdeblur.errors import CalibrationError
+from napari_dpdeblur.optics.lens_model import AS_STORED, LensModel
+from napari_dpdeblur.results.refocus.aperture import Aperture, calibrated_aperture
 
 if TYPE_CHECKING:
     from napari_dpdeblur.array_types import Crop
     from napari_dpdeblur.calibration import Calibration
-    from napari_dpdeblur.optics import MultiplaneImage, TiledBlur
+    from napari_dpdeblur.optics import MultiplaneImage
 
 
-def layer_blur(mpi: MultiplaneImage, calibration: Calibration, crop: Crop | None) -> TiledBlur:
-    """Blur of each layer, with the kernels of the tiles that it covers."""
-    from napari_dpdeblur.optics import TiledBlur, TileLayout
-
-    field = calibration.field
-    size = (mpi.color.shape[-2], mpi.color.shape[-1])
-    top, left, height, width = crop or (0, 0, field.height, field.width)
-    if size != (height, width) or not field.holds(top, left, height, width):
-        raise CalibrationError(
-            f"The multiplane image of {size[0]} x {size[1]} px does not match the crop of "
-            f"{height} x {width} px at ({top}, {left}) in the field of {field.height} x "
-            f"{field.width} px of the calibration of {calibration.camera}; specify the crop of "
-            "the fit."
-        )
-    grid = calibration.kernel_grid()
-    layout = TileLayout.regular(field.height, field.width, grid.rows, grid.cols)
-    layout, tiles = layout.crop(top, left, height, width)
-    grid = grid.select(tiles, layout.rows, layout.cols)
-    return TiledBlur([grid.scaled(float(scale)) for scale in mpi.defocus_scales], layout)
+def lens_of_layers(
+    mpi: MultiplaneImage,
+    calibration: Calibration,
+    crop: Crop | None,
+    lens: LensModel | None = None,
+) -> Aperture:
+    """The kernels of the tiles that layers cover, used as in the fit; as stored without a lens."""
+    shape = (mpi.color.shape[-2], mpi.color.shape[-1])
+    return calibrated_aperture(calibration, shape, crop, lens or AS_STORED)
 
 
 def render_views(
-    mpi: MultiplaneImage, blur: TiledBlur
+    mpi: MultiplaneImage, aperture: Aperture
 ) -> Generator[tuple[int, int], None, np.ndarray]:
     """Render both views (2, C, H, W), compositing layers from back to front (Eq. 2).
 
-    Yields (layers done, layers in total). The same as ``mpi.render(blur)`` with the memory of one
-    layer.
+    Yields (layers done, layers in total). A slanted layer is the sum of its planes.
     """
     import torch
 
-    layers = torch.cat([mpi.color * mpi.alpha, mpi.alpha], dim=1)
+    from napari_dpdeblur.optics import TiledBlur
+
+    lens, pitch = aperture.lens, (aperture.pixel_pitch, aperture.pixel_pitch)
     views = torch.zeros(())
-    for index in range(len(layers)):
-        blurred = blur[index : index + 1](layers[index : index + 1])[0]
-        views = blurred[:, :-1] + (1 - blurred[:, -1:]) * views
+    layers = mpi.planes(lens.plane_step)
+    for index, (color, planes) in enumerate(zip(mpi.color, layers, strict=True)):
+        light = torch.zeros(())
+        for plane in planes:
+            kernels = lens.stretched(aperture.grid, plane.scale, pitch)
+            blur = TiledBlur([kernels], aperture.layout, lens.blend_px)
+            weighted = torch.cat([color * plane.weight, plane.weight])
+            light = light + blur(weighted[None])[0]
+        views = light[:, :-1] + (1 - light[:, -1:]) * views
         yield index + 1, len(layers)
     return views.numpy()

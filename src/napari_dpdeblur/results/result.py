@@ -12,6 +12,7 @@ import numpy as np
 
 from napari_dpdeblur.array_types import FloatArray, Picture
 from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.optics.lens_model import LensModel
 from napari_dpdeblur.optics.mpi import MultiplaneImage
 from napari_dpdeblur.results.preview import preview_picture, write_preview
 from napari_dpdeblur.screen import in_notebook, no_window_reason
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
 
-PLACEMENT = "placement"  # in the provenance: position of a result in its frame, if not as fitted
+# Entries of the provenance: position of a result in its frame, if not as fitted; sentences about
+# the result; whether everything lies in front of the focus plane.
+PLACEMENT, NOTES, LOOK_SWAPPED = "placement", "notes", "views_look_swapped"
+LENS_MODEL = "lens_model"  # how the fit used the kernels of the calibration
+VERDICT = "fit_verdict"  # how well the layers explain the views
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,9 +33,10 @@ class Result:
     """The multiplane image of a capture and the images derived from it, as NumPy arrays.
 
     C is 1 or 3 channels, L layers run back to front. Images are linear, in the unit of the
-    capture; defocus is in multiples of the calibrated blur. ``captured`` is the mean of the
-    corrected views; it is shown in the preview. ``captured``, ``capture`` and ``calibration`` are
-    not read back from a run folder. Notebooks display a result as an image.
+    capture; defocus is in multiples of the calibrated blur, positive behind the focus plane and
+    negative in front of it. ``captured`` is the mean of the corrected views; it is shown in the
+    preview. ``captured`` and ``capture`` are not read back from a run folder, and ``calibration``
+    only from one that holds its lens. Notebooks display a result as an image.
     """
 
     mpi: MultiplaneImage  # color (L, C, H, W), alpha (L, 1, H, W), defocus_scales (L,)
@@ -42,6 +48,8 @@ class Result:
     capture: DualPixelCapture | None = None
     calibration: Calibration | None = None
     run_folder: Path | None = None
+    residual: FloatArray | None = None  # (H, W), rms of rendered minus captured, over noise
+    gain: FloatArray | None = None  # (H, W), of the left view over the mean of both, minus 1
 
     def __post_init__(self) -> None:
         channels, height, width = self.all_in_focus.shape[-3:]
@@ -53,6 +61,9 @@ class Result:
             "mpi_color": (layers, channels, height, width),
             "mpi_alpha": (layers, 1, height, width),
         }
+        for name in ("residual", "gain"):
+            if getattr(self, name) is not None:
+                expected[name] = (height, width)
         for name, shape in expected.items():
             found = getattr(self, name).shape
             if found != shape:
@@ -87,6 +98,51 @@ class Result:
     def loss_history(self) -> list[dict[str, Any]]:
         """Terms of the objective for each step, if the preset records them."""
         return list(self.provenance.get("loss_history", []))
+
+    @property
+    def notes(self) -> list[str]:
+        """What the fit has to say about the result, in sentences."""
+        return [str(note) for note in self.provenance.get(NOTES) or []]
+
+    @property
+    def lens_constants(self) -> tuple[float, float] | None:
+        """A and B of d = A + B / Z, from the calibration or the provenance; None if unknown."""
+        if self.calibration is not None and self.calibration.lens_constants is not None:
+            return self.calibration.lens_constants
+        return stored_constants(self.provenance)
+
+    @property
+    def lens_model(self) -> LensModel | None:
+        """How the fit used the kernels of the calibration; None for older results."""
+        return stored_lens_model(self.provenance)
+
+    @property
+    def distance_map(self) -> FloatArray | None:
+        """Distances in metres (H, W), infinite beyond the range; None without lens constants."""
+        if self.lens_constants is None:
+            return None
+        from napari_dpdeblur.calibration.distance import distance_m
+
+        return distance_m(self.defocus_map, self.lens_constants).astype(np.float32)
+
+    @property
+    def views_look_swapped(self) -> bool:
+        """Whether everything lies in front of the focus plane, as with left and right swapped."""
+        return bool(self.provenance.get(LOOK_SWAPPED))
+
+    @property
+    def fit_verdict(self) -> dict[str, Any]:
+        """How well the fit explains the views: verdict, causes and figures; empty if unknown."""
+        verdict = self.provenance.get(VERDICT)
+        return dict(verdict) if isinstance(verdict, Mapping) else {}
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict on the fit with its causes, on one line; empty if there is none."""
+        found = self.fit_verdict
+        if not found.get("verdict"):
+            return ""
+        return " ".join([f"The fit is {found['verdict']}.", *(found.get("causes") or [])])
 
     def picture(self) -> Picture:
         """Capture, all-in-focus image and defocus map side by side: uint8 (h, w, 3)."""
@@ -131,6 +187,21 @@ class Result:
         file = io.BytesIO()
         write_preview(file, self.picture())
         return file.getvalue()
+
+
+def stored_lens_model(provenance: Mapping[str, Any]) -> LensModel | None:
+    """How the fit that a provenance describes used its kernels; None for older results."""
+    return LensModel.described(provenance.get(LENS_MODEL))
+
+
+def stored_constants(provenance: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The lens constants of the calibration that a provenance describes; None if it has none."""
+    described = provenance.get("calibration")
+    constants = described.get("lens_constants") if isinstance(described, Mapping) else None
+    if not constants:
+        return None
+    a, b = constants
+    return float(a), float(b)
 
 
 def _show_in_cell(result: Result) -> None:

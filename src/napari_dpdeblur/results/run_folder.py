@@ -3,28 +3,48 @@
 | file | content |
 |---|---|
 | `all_in_focus.tif` | (H, W) or (H, W, 3) float32, linear, in the unit of the capture |
-| `defocus_map.tif` | (H, W) float32, in defocus scales |
+| `defocus_map.tif` | (H, W) float32, in defocus scales: negative in front of the focus plane |
 | `confidence.tif` | (H, W) float32, 0 to 1 |
-| `mpi.tif` | RGBA pages, back to front, each with its defocus scale |
+| `mpi.tif` | RGBA pages, back to front, each with its defocus scale, some with that of each pixel |
 | `preview.png` | input, all-in-focus image and defocus map side by side |
 | `run.yaml` | settings, versions, hashes, timings, loss history |
+| `residual.tif` | optional: (H, W) float32, error of the rendered views over noise |
+| `gain.tif` | optional: (H, W) float32, left view over the mean of both, minus 1 |
+| `lens.dpcal` | optional: the calibration of the fit |
+| `distance_map.tif` | optional: (H, W) float32, in metres, if the lens constants are known |
+
+`lens.dpcal` holds the kernels, which refocusing needs. A vignetting of more than
+:data:`MAX_VIGNETTING_BYTES` is left out unless the lens was estimated, because such a lens has no
+other file; run.yaml says so, and has the hash of what is stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from napari_dpdeblur.errors import ResultError
+import numpy as np
+
+from napari_dpdeblur.array_types import Crop, FloatArray
+from napari_dpdeblur.calibration import Calibration, load_calibration, save_calibration
+from napari_dpdeblur.errors import CalibrationError, ResultError
 from napari_dpdeblur.files import check_inside
-from napari_dpdeblur.optics.mpi import MultiplaneImage
+from napari_dpdeblur.files.reading import accessing
+from napari_dpdeblur.optics.lens_model import LensModel
 from napari_dpdeblur.results import atomic_folder
 from napari_dpdeblur.results.preview import write_preview
 from napari_dpdeblur.results.provenance import read_provenance, write_provenance
-from napari_dpdeblur.results.result import Result
-from napari_dpdeblur.results.tiff_files import read_image, read_mpi, write_image, write_mpi
+from napari_dpdeblur.results.result import Result, stored_lens_model
+from napari_dpdeblur.results.tiff_files import (
+    read_image,
+    read_multiplane_image,
+    write_image,
+    write_mpi,
+)
 
+OPTIONAL_MAPS = {"residual": "residual over noise", "gain": "gain of the left view"}
 RUN_FILES = (
     "all_in_focus.tif",
     "defocus_map.tif",
@@ -33,17 +53,22 @@ RUN_FILES = (
     "preview.png",
     "run.yaml",
 )
+LENS_FILE, DISTANCE_FILE = "lens.dpcal", "distance_map.tif"
+OPTIONAL_FILES = (*(f"{name}.tif" for name in OPTIONAL_MAPS), LENS_FILE, DISTANCE_FILE)
+KNOWN_FILES = (*RUN_FILES, *OPTIONAL_FILES)
+LENS = "lens"  # its entry in run.yaml
+MAX_VIGNETTING_BYTES = 5_000_000
 
 
 def check_run_folder(folder: Path, overwrite: bool = False) -> None:
     """Refuse an output folder that `write_run` would refuse; for use before a long fit."""
-    atomic_folder.check_output_folder(Path(folder), overwrite, RUN_FILES)
+    atomic_folder.check_output_folder(Path(folder), overwrite, KNOWN_FILES)
 
 
 def write_run(result: Result, folder: Path, overwrite: bool = False) -> Path:
     """Write a run folder atomically and return its path."""
     folder = Path(folder)
-    with atomic_folder.atomic_folder(folder, overwrite, RUN_FILES) as partial:
+    with atomic_folder.atomic_folder(folder, overwrite, KNOWN_FILES) as partial:
         write_image(
             partial / "all_in_focus.tif",
             result.all_in_focus,
@@ -59,33 +84,125 @@ def write_run(result: Result, folder: Path, overwrite: bool = False) -> Path:
         write_image(
             partial / "confidence.tif", result.confidence, content="confidence", unit="0 to 1"
         )
-        write_mpi(partial / "mpi.tif", result.mpi_color, result.mpi_alpha, result.defocus_scales)
+        mpi = result.mpi
+        write_mpi(
+            partial / "mpi.tif",
+            result.mpi_color,
+            result.mpi_alpha,
+            result.defocus_scales,
+            None if mpi.defocus is None else np.asarray(mpi.defocus),
+        )
+        for name, content in OPTIONAL_MAPS.items():
+            if (values := getattr(result, name)) is not None:
+                write_image(partial / f"{name}.tif", values, content=content, unit="relative")
         write_preview(partial / "preview.png", result.picture())
-        write_provenance(partial / "run.yaml", result.provenance)
+        _write_distances(partial, result)
+        others = {name: value for name, value in result.provenance.items() if name != LENS}
+        lens = _write_lens(partial, result.calibration)
+        write_provenance(partial / "run.yaml", others | lens)
     return folder
+
+
+def _write_distances(folder: Path, result: Result) -> None:
+    distances = result.distance_map
+    if distances is not None:
+        write_image(folder / DISTANCE_FILE, distances, content="distance map", unit="m")
+
+
+def _write_lens(folder: Path, calibration: Calibration | None) -> dict[str, Any]:
+    """Store the calibration, if there is one; returns what run.yaml says about it."""
+    if calibration is None:
+        return {}
+    vignetting = calibration.vignetting
+    is_large = vignetting is not None and vignetting.nbytes > MAX_VIGNETTING_BYTES
+    if is_large and not calibration.is_estimated:
+        calibration = replace(calibration, vignetting=None)
+    save_calibration(calibration, folder / LENS_FILE)
+    has_vignetting = calibration.vignetting is not None
+    sha256 = calibration.content_hash()
+    return {LENS: {"file": LENS_FILE, "sha256": sha256, "has_vignetting": has_vignetting}}
+
+
+def read_lens(folder: Path) -> tuple[Calibration | None, Crop | None]:
+    """The lens of a run folder, None if it has none, and the part of its field that was fitted."""
+    folder = Path(folder)
+    if not (folder / "run.yaml").is_file():
+        return None, None
+    _check_links(folder)
+    provenance = read_provenance(folder / "run.yaml")
+    top, left, height, width = provenance.get("crop") or (0, 0, 0, 0)
+    return _read_lens(folder, provenance), (top, left, height, width) if height else None
+
+
+def read_lens_model(folder: Path) -> LensModel | None:
+    """How the fit of a run folder used the kernels of its lens; None for older runs."""
+    path = Path(folder) / "run.yaml"
+    return stored_lens_model(read_provenance(path)) if path.is_file() else None
+
+
+def _read_lens(folder: Path, provenance: Mapping[str, Any]) -> Calibration | None:
+    """The stored calibration; None if there is none, as in older runs, or it was deleted.
+
+    Its lens constants may have been changed since; its kernels may not.
+    """
+    entry, path = provenance.get(LENS), folder / LENS_FILE
+    if not isinstance(entry, Mapping) or not path.exists():
+        return None
+    try:
+        calibration = load_calibration(path)
+    except CalibrationError as error:
+        raise ResultError(
+            f"The lens of the run folder {folder} cannot be read; delete {LENS_FILE} to open the "
+            f"run without it. {error}"
+        ) from error
+    if calibration.content_hash() != entry.get("sha256"):
+        raise ResultError(
+            f"{path} is not the lens of this run; restore it, or delete it to open the run "
+            "without a lens."
+        )
+    return calibration
 
 
 def read_run(folder: Path) -> Result:
     """Read a run folder; an incomplete or damaged one is a ResultError."""
     folder = Path(folder)
-    if not folder.is_dir():
-        raise ResultError(f"The run folder {folder} does not exist; check the path.")
-    _check_links(folder)
+    check_run(folder)
     provenance = read_provenance(folder / "run.yaml")
-    color, alpha, defocus_scales = read_mpi(folder / "mpi.tif")
     return Result(
         all_in_focus=read_image(folder / "all_in_focus.tif"),
         defocus_map=read_image(folder / "defocus_map.tif")[0],
         confidence=read_image(folder / "confidence.tif")[0],
-        mpi=MultiplaneImage(color, alpha, defocus_scales),
+        mpi=read_multiplane_image(folder / "mpi.tif"),
         provenance=provenance,
+        calibration=_read_lens(folder, provenance),
         run_folder=folder,
+        residual=_optional_map(folder / "residual.tif"),
+        gain=_optional_map(folder / "gain.tif"),
     )
+
+
+def _optional_map(path: Path) -> FloatArray | None:
+    """A map (H, W) that not all run folders have."""
+    return read_image(path)[0] if path.is_file() else None
+
+
+def check_run(folder: Path) -> None:
+    """Refuse a run folder that leads elsewhere or was written by a newer version.
+
+    A folder with images but without `run.yaml`, as other commands write it, is accepted.
+    """
+    folder = Path(folder)
+    with accessing(folder, ResultError):
+        if not folder.is_dir():
+            raise ResultError(f"The run folder {folder} does not exist; check the path.")
+        _check_links(folder)
+        if (folder / "run.yaml").exists():
+            read_provenance(folder / "run.yaml")
 
 
 def _check_links(folder: Path) -> None:
     """Refuse a folder with files that are links to other folders."""
-    for name in RUN_FILES:
+    for name in KNOWN_FILES:
         try:
             check_inside(folder / name, folder)
         except OSError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.calibration.record import Field
 from napari_dpdeblur.errors import CalibrationError, ResultError
 from napari_dpdeblur.optics import KernelGrid, MultiplaneImage, TiledBlur, TileLayout
+from napari_dpdeblur.optics.lens_model import LensModel
 from napari_dpdeblur.results.refocus import renderer
 from napari_dpdeblur.results.refocus.aperture import (
     Aperture,
@@ -303,3 +306,98 @@ def test_equivalent_radius_of_a_disc_is_its_own() -> None:
         kernels=disc, rows=1, cols=1, field=Field(0, 0, 32, 32), frame_shape=(32, 32)
     )
     assert equivalent_radius_px(calibration) == pytest.approx(9.0, abs=0.3)
+
+
+SIGNED = np.array([0.8, 0.0, -0.8])
+
+
+@pytest.mark.parametrize("focus", [0.0, 0.8, -0.8, 0.3])
+def test_layers_on_both_sides_are_what_the_renderer_gives(focus: float) -> None:
+    """Nearer layers cover farther ones, and each is blurred by the kernels of its side."""
+    color, alpha = _layers()
+    aperture = _aperture()
+    parts = (torch.from_numpy(part) for part in (color, alpha, SIGNED.astype(np.float32)))
+    grids = [aperture.grid.scaled(float(scale - focus)) for scale in SIGNED]
+    expected = MultiplaneImage(*parts).render(TiledBlur(grids, aperture.layout, 0)).numpy()
+    views = Refocuser(color, alpha, SIGNED, aperture, blend_px=0).render_views(Shot(focus))
+    np.testing.assert_allclose(views, expected, atol=1e-5)
+
+
+def test_a_blurred_object_in_front_covers_one_in_focus() -> None:
+    color = np.zeros((2, 1, HEIGHT, WIDTH), np.float32)
+    alpha = np.ones((2, 1, HEIGHT, WIDTH), np.float32)
+    color[1] = 0.6
+    alpha[1, ..., WIDTH // 2 :] = 0
+    picture = Refocuser(color, alpha, [0.0, -0.8], _aperture()).render(Shot())[0]
+    np.testing.assert_allclose(picture[:, :30], 0.6, atol=1e-4)  # nothing shines through
+    assert 0.05 < picture[20, WIDTH // 2] < 0.55  # its edge is soft, as the object is
+
+
+def test_the_kernel_in_front_is_turned_unless_it_was_measured() -> None:
+    aperture = _aperture()
+    turned = aperture.kernels(0.7)[..., ::-1, ::-1]
+    np.testing.assert_allclose(aperture.kernels(-0.7), turned, atol=1e-7)
+    measured = aperture.grid.kernels.flip(0)  # of other tiles: nothing like the turned ones
+    grid = KernelGrid(aperture.grid.kernels, 2, 3, front=measured, front_scale=-0.5)
+    both_sides = Aperture(grid, aperture.layout)
+    np.testing.assert_allclose(both_sides.kernels(0.7), aperture.kernels(0.7))
+    np.testing.assert_allclose(both_sides.kernels(-0.5), np.asarray(measured), atol=1e-6)
+    right = both_sides.seen_by((RIGHT,)).kernels(-0.5)
+    np.testing.assert_allclose(right, np.asarray(measured[:, [RIGHT]]), atol=1e-6)
+    one = both_sides.seen_by((LEFT, RIGHT), as_one=True).kernels(-0.5)
+    np.testing.assert_allclose(one, np.asarray(measured.mean(1, keepdim=True)), atol=1e-6)
+
+
+def test_in_focus_a_kernel_is_one_pixel() -> None:
+    for reduction in (1, 2):
+        kernels = _aperture().kernels(0.0, reduction, rim=0.004)
+        np.testing.assert_array_equal(kernels, np.ones((6, 2, 1, 1)))
+
+
+def test_layers_of_both_signs_close_to_the_focus_are_merged() -> None:
+    scales = np.array([0.5, 0.01, -0.01, -0.5])
+    assert groups_of_scales(scales, 0.02) == [slice(0, 1), slice(1, 3), slice(3, 4)]
+
+
+def test_exact_kernels_are_those_of_the_exact_blur() -> None:
+    color, alpha = _layers()
+    lens = LensModel(is_exact=True, blend_px=0)
+    aperture = replace(_aperture(), lens=lens)
+    grids = [aperture.grid.defocused(float(scale)) for scale in SCALES]
+    parts = (torch.from_numpy(part) for part in (color, alpha, SCALES.astype(np.float32)))
+    expected = MultiplaneImage(*parts).render(TiledBlur(grids, aperture.layout, 0)).numpy()
+    views = Refocuser(color, alpha, SCALES, aperture).render_views(Shot())
+    np.testing.assert_allclose(views, expected, atol=0.01)
+    by_area = Refocuser(color, alpha, SCALES, _aperture(), blend_px=0).render_views(Shot())
+    assert np.abs(views - expected).mean() < 0.3 * np.abs(by_area - expected).mean()
+    np.testing.assert_array_equal(aperture.kernels(0.0), np.ones((6, 2, 1, 1)))
+
+
+def test_planes_of_a_slanted_layer_do_not_cover_each_other() -> None:
+    """A uniform slanted layer stays opaque and uniform: nothing behind it shines through."""
+    color = np.stack([np.zeros((1, HEIGHT, WIDTH)), np.full((1, HEIGHT, WIDTH), 0.6)])
+    alpha = np.ones((2, 1, HEIGHT, WIDTH), np.float32)
+    defocus = np.full_like(alpha, 1.4)
+    defocus[1, 0] = np.linspace(1.0, 0.2, WIDTH)
+    parts = (color.astype(np.float32), alpha, [1.4, 0.6], _aperture())
+    for reduction in (1, 2):
+        engine = Refocuser(*parts, reduction, defocus=defocus)
+        assert engine.layers > 5
+        for focus in (0.0, 0.6):
+            picture = engine.render(Shot(focus))
+            np.testing.assert_allclose(picture, 0.6, atol=0.012)
+
+
+def test_a_slanted_layer_is_sharp_where_it_is_in_focus() -> None:
+    color, _ = _layers()
+    alpha = np.ones((1, 1, HEIGHT, WIDTH), np.float32)
+    defocus = np.broadcast_to(np.linspace(1.2, 0.0, WIDTH, dtype=np.float32), alpha.shape)
+    engine = Refocuser(color[:1], alpha, [0.6], _aperture(), defocus=defocus)
+    error = np.abs(engine.render(Shot(0.6)) - color[0])[0].mean(0)
+    assert error[44:52].mean() < 0.4 * error[:8].mean()
+
+
+def test_planes_of_a_divided_layer_are_not_merged_with_others() -> None:
+    scales, layer_of = np.array([0.50, 0.49, 0.48, 0.6, 0.47]), np.array([0, 1, 2, 2, 3])
+    groups = groups_of_scales(scales, 0.05, layer_of)
+    assert groups == [slice(0, 2), slice(2, 3), slice(3, 4), slice(4, 5)]

@@ -11,63 +11,83 @@ import numpy as np
 
 from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.errors import CalibrationError
+from napari_dpdeblur.optics.lens_model import CENTRED, LensModel
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.optics import KernelGrid, TileLayout
 
 DEFAULT_RADIUS_PX = 12.0  # of a round aperture without a calibration
 SUPERSAMPLING = 16
+SWAY = 2.0  # sharp parallax to each side, in multiples of the shift between the views
 MAX_REDUCTION = 16
 
 
 @dataclass(frozen=True)
 class Aperture:
-    """Blur kernels at defocus scale 1 and the tiles of the image that they apply to.
+    """Blur kernels on both sides of the focus, and the tiles of the image that they apply to.
 
     ``pixel_pitch`` is the pixel size of the image in pixels of the kernels: 2 for layers fitted at
-    half the resolution of the calibration.
+    half the resolution of the calibration. ``lens`` says how kernels are stretched and blended.
     """
 
     grid: KernelGrid
     layout: TileLayout
     pixel_pitch: float = 1.0
+    lens: LensModel = CENTRED
 
     def seen_by(self, views: Sequence[int], as_one: bool = False) -> Aperture:
         """The aperture of some of the views (0 left, 1 right), or of their mean."""
-        kernels = self.grid.kernels[:, list(views)]
-        kernels = kernels.mean(dim=1, keepdim=True) if as_one else kernels
-        return replace(self, grid=replace(self.grid, kernels=kernels))
+
+        def seen(kernels: Tensor) -> Tensor:
+            chosen = kernels[:, list(views)]
+            return chosen.mean(dim=1, keepdim=True) if as_one else chosen
+
+        front = None if self.grid.front is None else seen(self.grid.front)
+        grid = replace(self.grid, kernels=seen(self.grid.kernels), front=front)
+        return replace(self, grid=grid)
 
     def rms_radius_px(self, reduction: int = 1) -> float:
         """RMS blur radius of a view at defocus scale 1, in pixels ``reduction`` times larger."""
         return self.grid.rms_radius_px() / (self.pixel_pitch * reduction)
 
+    def sway_px(self) -> float:
+        """How far defocus 1 moves to each side in a sharp parallax; signed as in the left view.
+
+        A multiple of the shift between the views of the lens, which is hard to see when sharp.
+        """
+        return SWAY * float(self.grid.disparity_px().median()) / self.pixel_pitch
+
     def kernels(self, scale: float, reduction: int = 1, rim: float = 0.0) -> FloatArray:
         """Kernels (P, V, Ky, Kx) of a signed defocus scale, on pixels ``reduction`` times larger.
 
-        Kernels of negative scales are rotated by 180 degrees, because the light cones cross at the
-        focus plane. A rim that contains less than the share ``rim`` is cut off.
+        Negative scales are in front of the focus, where kernels are measured or turned by 180
+        degrees (see :class:`KernelGrid`); at 0 a kernel is a single pixel. A rim that contains
+        less than the share ``rim`` is cut off, for previews, which need no exact kernels.
         """
-        if scale == 0.0:
-            return np.ones((*self.grid.kernels.shape[:2], 1, 1), np.float32)
         pitch = self.pixel_pitch * reduction
-        array = np.asarray(self.grid.scaled(abs(scale), (pitch, pitch)).kernels, np.float32)
-        if rim > 0.0:
-            array = _without_rim(array, rim)
-        return array if scale > 0 else array[..., ::-1, ::-1]
+        if self.lens.is_exact and rim == 0.0 and scale != 0.0:
+            exact = self.grid.defocused(scale, (pitch, pitch)).sampled(self.lens.negligible_mass)
+            return np.asarray(exact, np.float32)
+        array = np.asarray(self.grid.scaled(scale, (pitch, pitch)).kernels, np.float32)
+        return _without_rim(array, rim) if rim > 0.0 else array
 
 
 def calibrated_aperture(
     calibration: Calibration,
     shape: tuple[int, int],
     crop: Sequence[int] | None = None,
+    lens: LensModel | None = None,
 ) -> Aperture:
     """Aperture of a calibration for layers of ``shape`` at ``crop`` in its field.
 
-    The kernels are centred as in the fit, so the image does not move when the focus changes.
-    Layers whose size is an integer fraction of the field are taken as fitted at that resolution.
+    ``lens`` is how the fit used the kernels. Without it they are centred, so that the image does
+    not move when the focus changes. Layers whose size is an integer fraction of the field are taken
+    as fitted at that resolution.
     """
+    lens = lens or CENTRED
     from napari_dpdeblur.optics import TileLayout
 
     field = calibration.field
@@ -77,13 +97,14 @@ def calibrated_aperture(
         raise CalibrationError(
             f"The multiplane image of {shape[0]} x {shape[1]} px does not match the crop of "
             f"{height} x {width} px at ({top}, {left}) in the field of {field} of the calibration "
-            f"of {calibration.camera}; use the calibration of the fit or a round aperture."
+            f"of {calibration.camera}; use the calibration and the crop of the fit, or a round "
+            "aperture."
         )
-    grid = calibration.kernel_grid().centred()
+    grid = calibration.kernel_grid(lens)
     layout = TileLayout.regular(field.height, field.width, grid.rows, grid.cols)
     layout, tiles = layout.crop(top, left, height, width)
     grid = grid.select(tiles, layout.rows, layout.cols)
-    return Aperture(grid, layout.coarser(reduction, reduction), float(reduction))
+    return Aperture(grid, layout.coarser(reduction, reduction), float(reduction), lens)
 
 
 def round_aperture(
@@ -111,7 +132,7 @@ def equivalent_radius_px(calibration: Calibration) -> float:
 
     A disc of radius R has an RMS radius of R / sqrt(2).
     """
-    grid = calibration.kernel_grid().centred()
+    grid = calibration.kernel_grid(CENTRED)
     kernel = grid.kernels.double().mean(dim=(0, 1)).numpy()
     offset = np.arange(kernel.shape[0]) - kernel.shape[0] // 2
     return float(np.sqrt(2 * (kernel * (offset[:, None] ** 2 + offset**2)).sum()))

@@ -1,8 +1,9 @@
 """Refocus a multiplane image: change the focus plane and the aperture.
 
 A layer of defocus scale d is blurred by ``aperture * (d - focus)``: focus 0 and aperture 1 give the
-camera's own image, aperture 0 gives everything sharp. Blurred layers are composited (Eq. 2) tile by
-tile from front to back, so a tile is finished as soon as it is opaque.
+camera's own image, aperture 0 gives everything sharp. Negative scales are in front of the focus.
+Blurred layers are composited (Eq. 2) tile by tile from front to back, whatever their blur, so that
+a tile is finished as soon as it is opaque.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.errors import ResultError
+from napari_dpdeblur.optics.mpi import MultiplaneImage
 from napari_dpdeblur.results.refocus.aperture import Aperture
 from napari_dpdeblur.results.refocus.merge import merged
 from napari_dpdeblur.results.refocus.tiles import IntArray, TileGrid, WindowBlur
@@ -47,12 +49,14 @@ class Superseded(Exception):
 class Shot:
     """Focus and aperture of an image: defocus scales, and multiples of the lens aperture.
 
-    ``views`` are LEFT, RIGHT or both; both are averaged as in an ordinary photograph.
+    ``views`` are LEFT, RIGHT or both; both are averaged as in an ordinary photograph. ``sway``, for
+    sharp views only, is the place of the viewpoint, from 1 at the left view to -1 at the right.
     """
 
     focus: float = 0.0
     aperture: float = 1.0
     views: tuple[int, ...] = (LEFT, RIGHT)
+    sway: float = 0.0
 
 
 def preview_reduction(shape: tuple[int, int]) -> int:
@@ -67,9 +71,11 @@ def _never() -> bool:
 class Refocuser:
     """Renders shots of one multiplane image through one aperture.
 
-    ``color`` (L, C, H, W) linear, ``alpha`` (L, 1, H, W), ``defocus_scales`` (L,), back to front.
-    With ``reduction`` n it works on means of n x n px. With ``is_quick``, implied by a reduction,
-    it renders previews: both views share one kernel, and layers of similar blur are merged.
+    ``color`` (L, C, H, W) linear, ``alpha`` (L, 1, H, W), ``defocus_scales`` (L,), back to front;
+    ``defocus`` (L, 1, H, W), if given, is that of each pixel of slanted layers, which are divided
+    between planes. With ``reduction`` n it works on means of n x n px. With ``is_quick``, implied
+    by a reduction, it renders previews: both views share one kernel, and layers of similar blur are
+    merged.
     """
 
     def __init__(
@@ -80,21 +86,24 @@ class Refocuser:
         aperture: Aperture,
         reduction: int = 1,
         threads: int = 2,
-        blend_px: int = 32,
+        blend_px: int | None = None,
         is_quick: bool = False,
+        defocus: FloatArray | None = None,
     ) -> None:
         _check(color, alpha, defocus_scales, aperture)
-        # Alpha first, then premultiplied colours.
-        layers = np.concatenate([alpha, color * alpha], axis=1, dtype=np.float32)
-        self._scales = np.asarray(defocus_scales, float)
+        scene = MultiplaneImage(color, alpha, np.asarray(defocus_scales), defocus)
+        layers, self._scales, self._layer_of = _planes(scene, aperture.lens.plane_step)
         self._aperture = aperture
-        self._threads, self._blend_px = threads, blend_px
+        self._threads = threads
+        self._blend_px = aperture.lens.blend_px if blend_px is None else blend_px
         self._is_quick = is_quick or reduction > 1
         if reduction > 1:
             layers = _reduced(layers, reduction)
         if self._is_quick:
             tolerance = PREVIEW_BLUR_PX / aperture.rms_radius_px(reduction)
-            layers, self._scales = merged(layers, self._scales, tolerance)
+            layers, self._scales, self._layer_of = merged(
+                layers, self._scales, self._layer_of, tolerance
+            )
         self._set_layers(layers, reduction)
 
     def smaller(self, factor: int) -> Refocuser:
@@ -120,7 +129,7 @@ class Refocuser:
 
     @property
     def layers(self) -> int:
-        """Number of layers that are blurred."""
+        """Number of layers and planes of layers that are blurred."""
         return len(self._layers)
 
     def render(self, shot: Shot, superseded: Callable[[], bool] = _never) -> FloatArray:
@@ -189,13 +198,19 @@ class Refocuser:
         free = np.ones((*shape[:2], 1, *shape[3:]), np.float32)
         is_open = np.ones(len(tiles), bool)
         finished = PREVIEW_FINISHED if self._is_quick else FINISHED
-        for number in reversed(range(len(blurs))):
-            if superseded():
-                raise Superseded
+        for layer in reversed(range(self._layer_of[-1] + 1)):
+            planes = np.flatnonzero(self._layer_of == layer)
             if not is_open.any():
                 break
             chosen = np.flatnonzero(is_open)
-            self._lay_behind(number, blurs[number], tiles, chosen, free, out)
+            # planes of one layer do not cover each other
+            cover = free if len(planes) == 1 else np.zeros_like(free)
+            for number in planes:
+                if superseded():
+                    raise Superseded
+                self._lay_behind(int(number), blurs[number], tiles, chosen, free, out, cover)
+            if cover is not free:
+                free *= 1 - cover
             is_open[chosen] = free[chosen].max(axis=(1, 2, 3, 4)) >= finished
         return out
 
@@ -207,8 +222,12 @@ class Refocuser:
         chosen: IntArray,
         free: FloatArray,
         out: FloatArray,
+        cover: FloatArray,
     ) -> None:
-        """Composite a blurred layer behind the chosen tiles."""
+        """Composite a blurred plane behind the chosen tiles.
+
+        ``cover`` is ``free``, which is reduced, or where to add the alpha of the plane.
+        """
         lows, highs = self._alpha_limits(number, blur.margin)
         is_opaque = lows[tiles[chosen]] >= 1.0  # such a window stays opaque when blurred
         is_soft = ~is_opaque & (highs[tiles[chosen]] > 0.0)
@@ -221,7 +240,11 @@ class Refocuser:
             colors = blurred.shape[2] - out.shape[2]  # number of alpha planes
             part = slice(None) if len(kept) == len(free) else kept  # avoids a copy if possible
             out[part] += free[part] * blurred[:, :, colors:]
-            free[part] *= 1 - blurred[:, :, :1] if colors else 0
+            opacity = blurred[:, :, :1] if colors else np.float32(1)
+            if cover is free:
+                free[part] *= 1 - opacity
+            else:
+                cover[part] += opacity
 
     def _alpha_limits(self, number: int, margin: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
         """Lowest and highest alpha of a layer in every tile, cached for each margin."""
@@ -230,6 +253,20 @@ class Refocuser:
             limits = self._tiles.limits(self._padded[number, 0], margin, self._padding_px)
             self._limits[number, margin] = limits
         return limits
+
+
+def _planes(
+    scene: MultiplaneImage, step: float
+) -> tuple[FloatArray, npt.NDArray[np.floating], IntArray]:
+    """Planes (P, 1 + C, H, W): alpha and premultiplied colours; their scales and layers (P,)."""
+    planes = scene.planes(step)
+    layer_of = np.repeat(np.arange(len(planes)), [len(part) for part in planes])
+    flat = [plane for part in planes for plane in part]
+    out = np.empty((len(flat), 1 + scene.color.shape[1], *scene.alpha.shape[-2:]), np.float32)
+    for target, plane, layer in zip(out, flat, layer_of, strict=True):
+        target[:1] = plane.weight
+        np.multiply(scene.color[layer], plane.weight, out=target[1:])
+    return out, np.array([plane.scale for plane in flat]), layer_of
 
 
 def _reduced(layers: FloatArray, factor: int) -> FloatArray:
