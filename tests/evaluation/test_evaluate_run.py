@@ -15,7 +15,8 @@ from napari_dpdeblur.cli.compare import evaluate
 from napari_dpdeblur.errors import EvaluationError, ResultError
 from napari_dpdeblur.evaluation.evaluate_run import evaluate_run, format_report
 from napari_dpdeblur.optics.mpi import MultiplaneImage
-from napari_dpdeblur.results import Result, write_run
+from napari_dpdeblur.results import Result, read_image, write_run
+from napari_dpdeblur.results.tiff_files import write_image
 
 
 @pytest.fixture
@@ -99,6 +100,53 @@ def test_the_command_prints_a_table(
     assert capsys.readouterr().out.strip() == format_report(evaluate_run(run, defocus=truth[1]))
 
 
+@pytest.fixture
+def signed(tmp_path: Path, run: Path) -> Path:
+    """The map of the run moved to both sides of the focus plane, and that as truth."""
+    values = read_image(run / "defocus_map.tif")[0] - 0.75
+    write_image(run / "defocus_map.tif", values)
+    path = tmp_path / "signed.npy"
+    np.save(path, values)
+    return path
+
+
+def test_the_sign_is_reported_against_signed_truth(run: Path, signed: Path) -> None:
+    report = evaluate_run(run, defocus=signed)
+    assert report["defocus"]["right_sign"] == 1.0
+    assert "right sign     100.00 %" in format_report(report)
+    assert "farther than 0.15 from the focus" in report["defocus"]["protocol"]
+    np.save(signed, -np.load(signed))
+    turned = evaluate_run(run, defocus=signed)["defocus"]
+    assert turned["right_sign"] == 0.0
+    assert turned["aiwe1"] == pytest.approx(0.0, abs=1e-6), "which is blind to the sign"
+
+
+def test_unsigned_truth_must_say_so(
+    run: Path, signed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(signed, np.abs(np.load(signed)))
+    assert evaluate_run(run, defocus=signed)["defocus"]["aiwe1"] > 0.05
+    command(str(run), "--defocus", str(signed), "--unsigned", "--json")
+    found = json.loads(capsys.readouterr().out)["defocus"]
+    assert found["aiwe1"] == pytest.approx(0.0, abs=1e-6)
+    assert "right_sign" not in found
+    assert "absolute values" in found["protocol"]
+
+
+def test_signed_sixteen_bits(
+    tmp_path: Path, run: Path, signed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored = np.round(32768 + 8192 * np.load(signed)).astype(np.uint16)
+    cv2.imwrite(str(tmp_path / "signed.png"), stored)
+    command(str(run), "--defocus", str(tmp_path / "signed.png"), "--signed", "--json")
+    found = json.loads(capsys.readouterr().out)["defocus"]
+    assert found["right_sign"] == 1.0
+    assert found["aiwe1"] < 1e-4
+    with pytest.raises(SystemExit):
+        command(str(run), "--defocus", str(signed), "--signed", "--unsigned")
+    assert "not allowed with argument" in capsys.readouterr().err
+
+
 def test_without_truth_there_is_nothing_to_do(run: Path) -> None:
     with pytest.raises(EvaluationError, match="No ground truth was given; specify a sharp"):
         evaluate_run(run)
@@ -107,3 +155,23 @@ def test_without_truth_there_is_nothing_to_do(run: Path) -> None:
 def test_a_missing_run_is_named(tmp_path: Path, truth: tuple[Path, Path]) -> None:
     with pytest.raises(ResultError, match=r"run folder .*none does not exist; check the path"):
         evaluate_run(tmp_path / "none", *truth)
+
+
+def test_a_larger_result_is_compared_by_its_centre(run: Path, truth: tuple[Path, Path]) -> None:
+    whole = evaluate_run(run, *truth)
+    for name in ("all_in_focus.tif", "defocus_map.tif"):
+        image = read_image(run / name)
+        write_image(run / name, np.pad(image, ((0, 0), (16, 16), (20, 20))))
+    report = evaluate_run(run, *truth)
+    assert report["image"]["psnr_db"] == pytest.approx(whole["image"]["psnr_db"], abs=1e-3)
+    assert report["defocus"]["aiwe1"] == pytest.approx(whole["defocus"]["aiwe1"], abs=1e-6)
+    note = "The central 64 x 80 px of the result were compared: the result has 96 x 120 px"
+    assert report["image"]["note"].startswith(note)
+    assert format_report(report).count(note) == 2
+
+
+def test_a_larger_result_of_another_shape_is_refused(run: Path, truth: tuple[Path, Path]) -> None:
+    image = read_image(run / "all_in_focus.tif")
+    write_image(run / "all_in_focus.tif", np.pad(image, ((0, 0), (2, 2), (40, 40))))
+    with pytest.raises(EvaluationError, match="compare images of the same scene, crop"):
+        evaluate_run(run, truth[0])

@@ -16,6 +16,7 @@ from napari_dpdeblur.evaluation import (
     load_sharp,
     sharp_path,
 )
+from napari_dpdeblur.evaluation.ground_truth import find_defocus
 
 
 def write(path: Path, pixels: np.ndarray) -> Path:
@@ -56,6 +57,79 @@ def test_a_float_file_is_taken_as_it_is(tmp_path: Path) -> None:
     np.testing.assert_array_equal(load_sharp(write(tmp_path / "a.tif", pixels))[0], pixels)
     truth = load_defocus(tmp_path / "a.tif")
     np.testing.assert_array_equal(truth.confidence, [[1, 0], [0, 1]])
+
+
+SIGNED_VALUES = np.array([[-0.5, np.nan], [0.0, 0.75]], np.float32)
+
+
+@pytest.mark.parametrize("suffix", [".tif", ".npy"])
+def test_floats_with_negative_values_are_signed(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"map{suffix}"
+    if suffix == ".npy":
+        np.save(path, SIGNED_VALUES.astype(np.float64))
+    else:
+        write(path, SIGNED_VALUES)
+    truth = load_defocus(path)
+    assert truth.sign == "signed"
+    np.testing.assert_array_equal(truth.confidence, [[1, 0], [1, 1]])
+    np.testing.assert_array_equal(truth.defocus, [[-0.5, 0], [0, 0.75]])
+
+
+def test_floats_without_negative_values_are_signed_on_demand(tmp_path: Path) -> None:
+    path = write(tmp_path / "map.tif", np.abs(SIGNED_VALUES))
+    assert load_defocus(path).sign == "one-sided"
+    np.testing.assert_array_equal(load_defocus(path).confidence, [[1, 0], [0, 1]])
+    np.testing.assert_array_equal(load_defocus(path, "signed").confidence, [[1, 0], [1, 1]])
+
+
+def test_sixteen_bits_are_signed_on_demand(tmp_path: Path) -> None:
+    stored = np.array([[0, 32768], [32768 - 8192, 32768 + 4096]], np.uint16)
+    path = write(tmp_path / "map.png", stored)
+    truth = load_defocus(path, "signed")
+    np.testing.assert_array_equal(truth.confidence, [[0, 1], [1, 1]])
+    np.testing.assert_array_equal(truth.defocus, [[0, 0], [-1, 0.5]])
+    plain = load_defocus(path)
+    assert plain.sign == "one-sided"
+    np.testing.assert_allclose(plain.defocus, stored / 65535, rtol=1e-6)
+
+
+def test_unsigned_truth_is_the_amount_of_blur(tmp_path: Path) -> None:
+    truth = load_defocus(write(tmp_path / "map.tif", SIGNED_VALUES), "unsigned")
+    assert truth.sign == "unsigned"
+    np.testing.assert_array_equal(truth.defocus, [[0.5, 0], [0, 0.75]])
+    np.testing.assert_array_equal(truth.confidence, [[1, 0], [0, 1]])
+
+
+def test_eight_bits_are_too_few_for_a_sign(tmp_path: Path) -> None:
+    path = write(tmp_path / "map.png", np.zeros((2, 2), np.uint8))
+    with pytest.raises(
+        EvaluationError, match=r"map\.png has 8 bits, too few for a signed map; save"
+    ):
+        load_defocus(path, "signed")
+
+
+def test_an_array_of_another_shape_or_type_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "cube.npy", np.zeros((2, 3, 4)))
+    with pytest.raises(
+        EvaluationError, match=r"cube\.npy has shape \(2, 3, 4\); expected \(height"
+    ):
+        load_defocus(tmp_path / "cube.npy")
+    np.save(tmp_path / "whole.npy", np.zeros((2, 3), np.int32))
+    with pytest.raises(EvaluationError, match=r"whole\.npy has dtype int32; expected floating"):
+        load_defocus(tmp_path / "whole.npy")
+    (tmp_path / "broken.npy").write_bytes(b"nothing")
+    with pytest.raises(EvaluationError, match=r"broken\.npy is not a NumPy array file"):
+        load_defocus(tmp_path / "broken.npy")
+
+
+def test_the_map_of_a_scene_may_have_any_format(tmp_path: Path) -> None:
+    png = defocus_path(tmp_path, "001")
+    assert find_defocus(tmp_path, "001") == png, "what is missing is named as published"
+    png.parent.mkdir()
+    np.save(png.with_name("001_gt.npy"), SIGNED_VALUES)
+    assert find_defocus(tmp_path, "001") == png.with_name("001_gt.npy")
+    write(png, np.ones((2, 2), np.uint8))
+    assert find_defocus(tmp_path, "001") == png
 
 
 def test_a_coloured_map_is_refused(tmp_path: Path) -> None:

@@ -199,6 +199,44 @@ def test_an_image_with_a_strange_number_of_channels_is_refused() -> None:
         image_scores(textured(9, (2, 96, 128)), textured(9, (2, 96, 128)))
 
 
+def signed_pair() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    truth = np.tile(np.linspace(-1, 1, 41), (10, 1))
+    return truth.copy(), truth, np.ones_like(truth)
+
+
+def test_the_sign_is_scored_only_against_signed_truth() -> None:
+    prediction, truth, confidence = signed_pair()
+    assert defocus_scores(prediction, truth, confidence).right_sign is None
+    assert defocus_scores(prediction, truth, confidence, "unsigned").right_sign is None
+    assert defocus_scores(prediction, truth, confidence, "signed").right_sign == 1.0
+
+
+def test_the_sign_is_scored_by_confidence_and_away_from_the_focus() -> None:
+    prediction, truth, confidence = signed_pair()
+    prediction[np.abs(truth) <= 0.15] *= -1  # nobody can tell
+    assert defocus_scores(prediction, truth, confidence, "signed").right_sign == 1.0
+    prediction[:5] *= -1
+    assert defocus_scores(prediction, truth, confidence, "signed").right_sign == 0.5
+    confidence[:5] = 0.25
+    assert defocus_scores(prediction, truth, confidence, "signed").right_sign == 0.8
+    confidence[:5] = 0
+    assert defocus_scores(prediction, truth, confidence, "signed").right_sign == 1.0
+
+
+def test_a_truth_in_focus_has_no_sign_to_score() -> None:
+    prediction, truth, confidence = signed_pair()
+    assert defocus_scores(prediction, 0.1 * truth, confidence, "signed").right_sign is None
+
+
+def test_only_unsigned_truth_is_compared_by_absolute_values() -> None:
+    prediction, truth, confidence = signed_pair()
+    blur = np.abs(truth)
+    assert defocus_scores(prediction, blur, confidence).aiwe1 > 0.2
+    assert defocus_scores(prediction, blur, confidence, "unsigned").aiwe1 < 1e-6
+    assert defocus_scores(prediction, truth, confidence, "signed").aiwe1 < 1e-6
+    assert defocus_scores(-prediction, truth, confidence, "unsigned").aiwe1 < 1e-6
+
+
 def test_a_map_without_confidence_is_refused() -> None:
     prediction, truth, confidence = defocus_pair(9)
     with pytest.raises(EvaluationError, match="has no confident pixel"):

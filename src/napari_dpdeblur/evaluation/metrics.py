@@ -1,8 +1,9 @@
-"""The six metrics of a result.
+"""The six metrics of a result, and the share of right signs.
 
 All-in-focus image: PSNR, SSIM and MAE after affine alignment, without a border of 8 px, relative to
 the maximum of the ground truth. Defocus map: AIWE(1), AIWE(2) and 1 - |rho_s| (Garg et al. 2019),
-which are invariant to scale and offset of the prediction.
+which are invariant to scale and offset of the prediction. Where the ground truth tells the front
+from the back, the share of pixels on the right side of the focus plane comes on top.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from skimage.metrics import structural_similarity
 from napari_dpdeblur.array_types import AnyFloatArray, Float64Array, FloatArray
 from napari_dpdeblur.errors import EvaluationError
 from napari_dpdeblur.evaluation.alignment import Alignment, align_affine
+from napari_dpdeblur.evaluation.ground_truth import ONE_SIDED, SIGNED, UNSIGNED, Sign
 
 BORDER_PX = 8
 SSIM_WINDOW_PX = 7
 AIWE_ROUNDS = 5
 AIWE_FLOOR = 1e-3
+SIGN_MARGIN = 0.15  # true defocus scale from which the side of the focus plane is scored
 
 
 @dataclass(frozen=True)
@@ -37,17 +40,19 @@ class ImageScores:
 
 @dataclass(frozen=True)
 class DefocusScores:
-    """Scores of a defocus map; 0 is perfect for all.
+    """Scores of a defocus map; 0 is perfect, except for ``right_sign``.
 
     Equal values share their mean rank in `one_minus_spearman`, and are ranked in reading order in
     `one_minus_spearman_ordinal`, like a double argsort. An 8-bit ground truth has many equal
-    values (up to 38 % of the pixels of a scene), so the two differ by up to 0.05.
+    values (up to 38 % of the pixels of a scene), so the two differ by up to 0.05. ``right_sign``
+    is None if the ground truth is not signed, or in focus everywhere.
     """
 
     aiwe1: float
     aiwe2: float
     one_minus_spearman: float
     one_minus_spearman_ordinal: float
+    right_sign: float | None = None
 
 
 def psnr(result: FloatArray, truth: FloatArray) -> float:
@@ -102,9 +107,16 @@ def image_scores(
 
 
 def defocus_scores(
-    prediction: FloatArray, truth: FloatArray, confidence: npt.NDArray[np.generic]
+    prediction: FloatArray,
+    truth: FloatArray,
+    confidence: npt.NDArray[np.generic],
+    sign: Sign = ONE_SIDED,
 ) -> DefocusScores:
-    """Score a defocus map (H, W) against `truth` (H, W) where `confidence` (H, W) is above 0."""
+    """Score a defocus map (H, W) against `truth` (H, W) where `confidence` (H, W) is above 0.
+
+    `sign` is that of the truth: signed truth also scores the sign of the map; truth that is
+    unsigned is compared with the absolute value of the map.
+    """
     _check_same_shape("defocus map", prediction, truth)
     _check_same_shape("confidence", confidence, truth)
     weight = np.asarray(confidence, dtype=np.float64)
@@ -117,11 +129,14 @@ def defocus_scores(
     p, g, c = (np.asarray(a, dtype=np.float64)[use] for a in (prediction, truth, weight))
     _check_finite("defocus map", p)
     _check_finite("ground-truth defocus map", g)
+    if sign == UNSIGNED:
+        p, g = np.abs(p), np.abs(g)
     return DefocusScores(
         aiwe1=aiwe1(p, g, c),
         aiwe2=aiwe2(p, g, c),
         one_minus_spearman=one_minus_spearman(p, g, c),
         one_minus_spearman_ordinal=one_minus_spearman(p, g, c, ties="ordinal"),
+        right_sign=right_sign(p, g, c) if sign == SIGNED else None,
     )
 
 
@@ -155,6 +170,19 @@ def one_minus_spearman(
     ranks_g -= np.average(ranks_g, weights=c)
     spread = np.sqrt(np.sum(c * ranks_p**2) * np.sum(c * ranks_g**2))
     return float(1.0 - min(1.0, abs(np.sum(c * ranks_p * ranks_g)) / spread))
+
+
+def right_sign(
+    p: Float64Array, g: Float64Array, c: Float64Array, margin: float = SIGN_MARGIN
+) -> float | None:
+    """Weighted share of the pixels farther than `margin` from the focus with the sign of `g`.
+
+    None if there are no such pixels.
+    """
+    far = np.abs(g) > margin
+    if not far.any():
+        return None
+    return float(np.average(np.sign(p[far]) == np.sign(g[far]), weights=c[far]))
 
 
 def affine_fit(p: Float64Array, g: Float64Array, weight: Float64Array) -> Float64Array:

@@ -13,7 +13,8 @@ from napari_dpdeblur.errors import EvaluationError
 from napari_dpdeblur.evaluation.baselines.prediction import Prediction
 from napari_dpdeblur.evaluation.ground_truth import (
     DefocusTruth,
-    defocus_path,
+    Sign,
+    find_defocus,
     load_defocus,
     load_sharp,
     sharp_path,
@@ -21,12 +22,14 @@ from napari_dpdeblur.evaluation.ground_truth import (
 from napari_dpdeblur.evaluation.metrics import defocus_scores, image_scores
 
 METRICS = ("psnr_db", "ssim", "mae", "aiwe1", "aiwe2", "one_minus_spearman")
-LARGER_IS_BETTER = ("psnr_db", "ssim")
+RIGHT_SIGN = "right_sign"  # only against signed ground truth
+ALL_METRICS = (*METRICS, RIGHT_SIGN)
+LARGER_IS_BETTER = ("psnr_db", "ssim", RIGHT_SIGN)
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Values by metric (a subset of ``METRICS``), and why others are missing.
+    """Values by metric (a subset of ``ALL_METRICS``), and why others are missing.
 
     ``alignment`` (2, 3) maps pixels of the ground truth to pixels of the image.
     """
@@ -46,9 +49,13 @@ class Truth:
 
     @classmethod
     def read(
-        cls, folder: Path, scene: str, window: tuple[slice, slice] = (slice(None), slice(None))
+        cls,
+        folder: Path,
+        scene: str,
+        window: tuple[slice, slice] = (slice(None), slice(None)),
+        sign: Sign | None = None,
     ) -> Truth:
-        """Read both files, cropped to ``window``."""
+        """Read both files, cropped to ``window``; ``sign`` is that of the defocus map."""
         sharp: FloatArray | str
         defocus: DefocusTruth | str
         try:
@@ -56,8 +63,8 @@ class Truth:
         except EvaluationError as error:
             sharp = str(error)
         try:
-            whole = load_defocus(defocus_path(folder, scene))
-            defocus = DefocusTruth(whole.defocus[window], whole.confidence[window])
+            whole = load_defocus(find_defocus(folder, scene), sign)
+            defocus = DefocusTruth(whole.defocus[window], whole.confidence[window], whole.sign)
         except EvaluationError as error:
             defocus = str(error)
         return cls(sharp, defocus)
@@ -102,8 +109,9 @@ def _score_map(defocus_map: FloatArray | None, truth: DefocusTruth | str) -> Sco
     if isinstance(truth, str):
         return Scores(problems=(truth,))
     try:
-        found = defocus_scores(defocus_map, truth.defocus, truth.confidence)
+        found = defocus_scores(defocus_map, truth.defocus, truth.confidence, truth.sign)
     except EvaluationError as error:
         return Scores(problems=(str(error),))
-    names = ("aiwe1", "aiwe2", "one_minus_spearman")
-    return Scores({name: getattr(found, name) for name in names})
+    values = {name: getattr(found, name) for name in ("aiwe1", "aiwe2", "one_minus_spearman")}
+    signed = {} if found.right_sign is None else {RIGHT_SIGN: found.right_sign}
+    return Scores(values | signed)

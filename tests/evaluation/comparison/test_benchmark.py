@@ -32,6 +32,7 @@ from napari_dpdeblur.evaluation.comparison.methods import (
 )
 from napari_dpdeblur.evaluation.comparison.result_store import ResultStore, Row
 from napari_dpdeblur.evaluation.comparison.tables import table_rows, to_markdown
+from napari_dpdeblur.evaluation.comparison.write import write_comparison
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +77,32 @@ def test_rows_hold_what_the_metrics_say(data: Path, tmp_path: Path) -> None:
     assert rows[0].values["ssim"] == pytest.approx(scores.ssim)
     assert rows[0].values["aiwe2"] == pytest.approx(map_scores.aiwe2)
     assert rows[0].mean_defocus == 1.0
+
+
+def _signed_map(scene: str) -> np.ndarray:
+    return np.float32(scene_of(int(scene) - 1).defocus_map - 0.6)
+
+
+def test_signed_truth_scores_the_sign(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    data = write_data(tmp_path / "data", ("001",))
+    defocus_path(data, "001").unlink()
+    np.save(data / "gt_defocus_map" / "001_gt.npy", _signed_map("001"))
+    assert find_scenes(data) == ["001"]
+    right = method_of(lambda capture, lens: Prediction(None, _signed_map("001")), "right")
+    turned = method_of(lambda capture, lens: Prediction(None, -_signed_map("001")), "turned")
+    benchmark = benchmark_of(data, tmp_path, right, turned, scenes=("001",))
+    rows = list(benchmark.rows())
+    assert [row.values["right_sign"] for row in rows] == [1.0, 0.0]
+    assert rows[0].values["aiwe1"] == pytest.approx(0, abs=1e-6)
+    write_comparison(benchmark, rows, {}, "Signed")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '"isSigned":true' in text
+    assert '"heading":"right sign","larger":true' in text
+    unsigned = benchmark_of(data, tmp_path, right, turned, scenes=("001",), sign="unsigned")
+    rows = list(unsigned.rows())
+    assert ["right_sign" in row.values for row in rows] == [False, False]
+    assert [row.values["aiwe1"] for row in rows] == pytest.approx([0, 0], abs=1e-6)
 
 
 def test_stored_rows_are_not_computed_again(data: Path, tmp_path: Path) -> None:

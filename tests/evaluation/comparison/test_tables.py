@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 from napari_dpdeblur.evaluation.comparison import published
 from napari_dpdeblur.evaluation.comparison.result_store import Row
@@ -42,6 +43,20 @@ def test_published_rows_stand_beside_ours_and_are_marked() -> None:
     )
     assert "| A | measured, 2 scenes | 25.00 |" in text
     assert "**26.69**" in text, "the best of a column is bold"
+
+
+def test_the_sign_has_a_column_where_a_truth_is_signed() -> None:
+    plain = table_rows(ROWS, published.COMPARISON)
+    assert "right" not in to_csv(plain) + to_markdown(plain, "Comparison")
+    signed = [replace(row, values={**row.values, "right_sign": 0.98}) for row in ROWS[:2]]
+    signed.append(replace(ROWS[2], values={**ROWS[2].values, "right_sign": 0.96}))
+    rows = table_rows(signed, published.COMPARISON)
+    lines = parsed(to_csv(rows))
+    means = {line["method"]: line["right_sign"] for line in lines if line["scene"] == "mean"}
+    assert (means["a"], means["b"], means["Xin et al."]) == ("0.9800", "0.9600", "")
+    text = to_markdown(rows, "Comparison")
+    assert "| 1-\\|rho\\| | right sign | time s |" in text
+    assert "**0.9800**" in text, "larger is better"
 
 
 def test_identical_images_have_no_finite_psnr() -> None:

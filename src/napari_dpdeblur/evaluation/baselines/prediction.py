@@ -18,7 +18,8 @@ class Prediction:
     """An all-in-focus image, a defocus map or both, on the calibrated field.
 
     ``all_in_focus`` (C, H, W) is linear, in the unit of the capture; ``defocus_map`` (H, W)
-    increases with blur, in any unit. None: the method does not compute it.
+    increases from front to back, in any unit, 0 in the focus plane if the method knows it. None:
+    the method does not compute it.
     """
 
     all_in_focus: FloatArray | None = None

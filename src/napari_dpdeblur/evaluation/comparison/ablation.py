@@ -43,7 +43,8 @@ def mean_defocus_plot(rows: Sequence[Row]) -> str:
         for scene in dict.fromkeys(row.scene for row in rows)
         if all(means.get((label, scene)) is not None for label in COLORS)
     ]
-    highest = max((means[label, scene] or 0.0 for label in COLORS for scene in scenes), default=1.0)
+    shown = [abs(means[label, scene] or 0.0) for label in COLORS for scene in scenes]
+    highest = max(shown, default=1.0)
     width = LEFT_PX + len(scenes) * (2 * BAR_PX + GAP_PX) + GAP_PX
     parts = [_text(LEFT_PX, 22, "Mean of the defocus map, in defocus scales", "start", 15)]
     parts += _legend()
@@ -61,7 +62,7 @@ def mean_defocus_plot(rows: Sequence[Row]) -> str:
 
 
 def _bar(left: float, value: float, highest: float, label: str) -> str:
-    height = PLOT_PX * value / highest if highest > 0 else 0.0
+    height = PLOT_PX * abs(value) / highest if highest > 0 else 0.0  # the number has the sign
     top = TOP_PX + PLOT_PX - height
     number = _text(left + BAR_PX / 2, top - 4, f"{value:.2f}", "middle", 10)
     box = f'x="{left:.1f}" y="{top:.1f}" width="{BAR_PX - 3}" height="{height:.1f}"'

@@ -18,9 +18,11 @@ from napari_dpdeblur.evaluation.comparison.methods import NamedMethod
 from napari_dpdeblur.evaluation.comparison.result_store import ResultStore, Row
 from napari_dpdeblur.evaluation.ground_truth import (
     DEFOCUS_FOLDER,
+    MAP_SUFFIXES,
     SHARP_FOLDER,
     TRUTH_SUFFIX,
-    defocus_path,
+    Sign,
+    find_defocus,
     sharp_path,
 )
 from napari_dpdeblur.evaluation.scoring import Truth, score
@@ -42,6 +44,7 @@ class Benchmark:
     scenes: Sequence[str]
     store: ResultStore
     crop: Crop | None = None
+    sign: Sign | None = None  # of the true defocus maps; None: as the files tell
 
     def __post_init__(self) -> None:
         if self.crop is not None and not self.calibration.field.holds(*self.crop):
@@ -67,14 +70,11 @@ class Benchmark:
 
     def truth(self, scene: str) -> Truth:
         """Ground truth of a scene."""
-        return Truth.read(self.data, scene, self.window)
+        return Truth.read(self.data, scene, self.window, self.sign)
 
     def captured(self, scene: str) -> npt.NDArray[np.float32]:
         """Mean of the corrected views of a scene: (C, H, W)."""
-        capture = _opened(self.data, scene)
-        if isinstance(capture, str):
-            raise CaptureError(capture)
-        views = self.calibration.prepare(capture)[(..., *self.window)]
+        views = self.calibration.prepare(opened_scene(self.data, scene))[(..., *self.window)]
         return np.asarray(views.mean(axis=0), np.float32)
 
     def rows(self, before: Callable[[Row], None] = lambda row: None) -> Iterator[Row]:
@@ -110,13 +110,14 @@ class Benchmark:
 
     def _signature(self, method: NamedMethod, capture: DualPixelCapture) -> str:
         """SHA-256 of everything that affects a row."""
-        truths = [find(self.data, capture.name) for find in (sharp_path, defocus_path)]
+        truths = [find(self.data, capture.name) for find in (sharp_path, find_defocus)]
         parts = [
             method.signature(capture.name),
             capture.source.sha256,
             self.calibration.content_hash(),
             [hashlib.sha256(p.read_bytes()).hexdigest() if p.is_file() else None for p in truths],
             self.crop,
+            self.sign,
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -124,9 +125,10 @@ class Benchmark:
 def find_scenes(data: Path) -> list[str]:
     """Names of all captures and ground truths in a folder."""
     truths = [
-        path.name.removesuffix(TRUTH_SUFFIX)
-        for folder in (SHARP_FOLDER, DEFOCUS_FOLDER)
-        for path in (data / folder).glob(f"*{TRUTH_SUFFIX}")
+        path.name.removesuffix(suffix)
+        for folder, suffixes in ((SHARP_FOLDER, (TRUTH_SUFFIX,)), (DEFOCUS_FOLDER, MAP_SUFFIXES))
+        for suffix in suffixes
+        for path in (data / folder).glob(f"*{suffix}")
     ]
     scenes = sorted({*_capture_files(data), *truths})
     if not scenes:
@@ -144,6 +146,14 @@ def _capture_files(data: Path) -> dict[str, tuple[Path, ...]]:
     if not data.is_dir():
         raise EvaluationError(f"The data folder {data} does not exist; check the path.")
     return {capture_name(files): files for files in find_captures(data)}
+
+
+def opened_scene(data: Path, scene: str) -> DualPixelCapture:
+    """The capture of a scene; CaptureError if it cannot be opened."""
+    capture = _opened(data, scene)
+    if isinstance(capture, str):
+        raise CaptureError(capture)
+    return capture
 
 
 def _opened(data: Path, scene: str) -> DualPixelCapture | str:

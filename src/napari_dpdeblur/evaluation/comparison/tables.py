@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from napari_dpdeblur.evaluation.comparison import published
 from napari_dpdeblur.evaluation.comparison.published import PublishedRows
 from napari_dpdeblur.evaluation.comparison.result_store import Row
 from napari_dpdeblur.evaluation.evaluate_run import DEFOCUS_PROTOCOL, IMAGE_PROTOCOL
-from napari_dpdeblur.evaluation.scoring import LARGER_IS_BETTER, METRICS
+from napari_dpdeblur.evaluation.scoring import ALL_METRICS, LARGER_IS_BETTER, RIGHT_SIGN
 
 HEADINGS = {
     "psnr_db": "PSNR",
@@ -25,7 +25,7 @@ HEADINGS = {
 }
 DIGITS = {"psnr_db": 2, "time_s": 1}
 MEASURED, PUBLISHED = "measured", "published"
-COLUMNS = ("source", "method", "label", "scene", "status", *HEADINGS, "mean_defocus", "reason")
+IDENTITY = ("source", "method", "label", "scene", "status")
 MEAN = "mean"
 
 
@@ -47,6 +47,14 @@ class TableRow:
         """A formatted value, empty if missing."""
         value = self.values.get(name)
         return "" if value is None else number(name, value)
+
+
+def headings(rows: Sequence[TableRow]) -> dict[str, str]:
+    """The columns of a table; that of the sign only if a ground truth is signed."""
+    if not any(RIGHT_SIGN in row.values for row in rows):
+        return HEADINGS
+    *metrics, time = HEADINGS.items()
+    return dict([*metrics, (RIGHT_SIGN, "right sign"), time])
 
 
 def number(name: str, value: float) -> str:
@@ -77,7 +85,7 @@ def _scene_row(row: Row) -> TableRow:
 
 def _mean_row(rows: Sequence[Row]) -> TableRow:
     good = [_scene_row(row) for row in rows if row.status == "ok"]
-    means = {name: _mean(row.values.get(name) for row in good) for name in HEADINGS}
+    means = {name: _mean(row.values.get(name) for row in good) for name in (*HEADINGS, RIGHT_SIGN)}
     missing = [row.scene for row in rows if row.status != "ok"]
     return TableRow(
         MEASURED,
@@ -102,11 +110,12 @@ def to_csv(rows: Sequence[TableRow]) -> str:
     """Format all rows as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    columns = headings(rows)
+    writer.writerow([*IDENTITY, *columns, "mean_defocus", "reason"])
     for row in rows:
         defocus = "" if row.mean_defocus is None else number("mean_defocus", row.mean_defocus)
-        identity = (row.source, row.method, row.label, row.scene, row.status)
-        writer.writerow([*identity, *(row.cell(name) for name in HEADINGS), defocus, row.reason])
+        identity = [getattr(row, name) for name in IDENTITY]
+        writer.writerow([*identity, *(row.cell(name) for name in columns), defocus, row.reason])
     return text.getvalue()
 
 
@@ -114,10 +123,11 @@ def to_markdown(rows: Sequence[TableRow], title: str) -> str:
     """Format as Markdown: means, scenes, failures, protocol."""
     means = [row for row in rows if row.scene == MEAN]
     scenes = dict.fromkeys(row.scene for row in rows if row.scene != MEAN)
-    parts = [f"# {title}", "## Mean", _means_table(means)]
+    columns = headings(rows)
+    parts = [f"# {title}", "## Mean", _means_table(means, columns)]
     for scene in scenes:
-        lines = [_line([row.label, *_cells(row)]) for row in rows if row.scene == scene]
-        parts += [f"## Scene {scene}", "\n".join([*_heading(["method"]), *lines])]
+        lines = [_line([row.label, *_cells(row, columns)]) for row in rows if row.scene == scene]
+        parts += [f"## Scene {scene}", "\n".join([*_heading(["method"], columns), *lines])]
     failed = [row for row in rows if row.status != "ok" and row.scene != MEAN]
     if failed:
         parts += [
@@ -133,36 +143,39 @@ def to_markdown(rows: Sequence[TableRow], title: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _means_table(means: Sequence[TableRow]) -> str:
+def _means_table(means: Sequence[TableRow], columns: Mapping[str, str]) -> str:
+    best = best_of(means)
     lines = [
-        _line([row.label, f"{row.source}, {row.scenes} scenes", *_cells(row, best_of(means))])
+        _line([row.label, f"{row.source}, {row.scenes} scenes", *_cells(row, columns, best)])
         for row in means
     ]
-    return "\n".join([*_heading(["method", "source"]), *lines])
+    return "\n".join([*_heading(["method", "source"], columns), *lines])
 
 
 def best_of(rows: Sequence[TableRow]) -> dict[str, float]:
     """The best value of each metric."""
     best = {}
-    for name in METRICS:
+    for name in ALL_METRICS:
         values = [row.values[name] for row in rows if name in row.values]
         if values:
             best[name] = max(values) if name in LARGER_IS_BETTER else min(values)
     return best
 
 
-def _cells(row: TableRow, best: dict[str, float] | None = None) -> list[str]:
+def _cells(
+    row: TableRow, columns: Mapping[str, str], best: dict[str, float] | None = None
+) -> list[str]:
     cells = []
-    for name in HEADINGS:
+    for name in columns:
         text = row.cell(name) or ("failed" if row.status != "ok" and not row.values else "-")
         is_best = best is not None and name in row.values and row.values[name] == best.get(name)
         cells.append(f"**{text}**" if is_best else text)
     return cells
 
 
-def _heading(first: list[str]) -> list[str]:
-    headings = [*first, *(heading.replace("|", "\\|") for heading in HEADINGS.values())]
-    return [_line(headings), _line(["---"] * len(headings))]
+def _heading(first: list[str], columns: Mapping[str, str]) -> list[str]:
+    words = [*first, *(heading.replace("|", "\\|") for heading in columns.values())]
+    return [_line(words), _line(["---"] * len(words))]
 
 
 def _line(cells: Sequence[str]) -> str:

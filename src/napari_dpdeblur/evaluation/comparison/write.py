@@ -64,4 +64,4 @@ def _panel(benchmark: Benchmark, scene: str, rows: Sequence[Row]) -> ScenePanel 
         layers.append(layer(INPUT, "Input", pictures.of_input()))
     layers.sort(key=lambda entry: entry["name"] != INPUT)
     height, width = captured.shape[-2:]
-    return ScenePanel(scene, pictures.defocus_range, (height, width), layers)
+    return ScenePanel(scene, pictures.defocus_scale, (height, width), layers)

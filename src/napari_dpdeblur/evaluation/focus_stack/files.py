@@ -9,11 +9,12 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from napari_dpdeblur.errors import EvaluationError
+from napari_dpdeblur.errors import EvaluationError, shortened
 from napari_dpdeblur.evaluation.baselines.external import SUFFIXES
 from napari_dpdeblur.evaluation.focus_stack.fusion import StackTruth
 from napari_dpdeblur.evaluation.ground_truth import defocus_path, load_picture, sharp_path
 from napari_dpdeblur.files.atomic import write_atomically
+from napari_dpdeblur.files.destination import place_problem
 
 LOWEST_CONFIDENT = 1  # of 255: 0 means no confidence
 
@@ -41,10 +42,27 @@ def read_slices(paths: Sequence[Path]) -> npt.NDArray[np.float32]:
     return np.stack(slices)
 
 
-def write_truth(truth: StackTruth, folder: Path, name: str, overwrite: bool = False) -> list[Path]:
-    """Write the sharp image (16 bits) and the defocus map (8 bits); returns their paths."""
+def check_truth(folder: Path, name: str, overwrite: bool = False) -> None:
+    """Refuse ground truth that :func:`write_truth` could not write, before it is computed."""
     if not name or Path(name).name != name:
         raise EvaluationError(f"{name!r} is not a valid scene name; use a name such as 001.")
+    for path in (sharp_path(folder, name), defocus_path(folder, name)):
+        problem = place_problem(path)
+        if problem is not None:
+            raise EvaluationError(
+                f"The ground truth {shortened(path)} cannot be written because {problem}; choose "
+                "another folder or name."
+            )
+        if path.exists() and not overwrite:
+            raise EvaluationError(
+                f"The ground truth {path} already exists; choose another name or enable "
+                "overwriting."
+            )
+
+
+def write_truth(truth: StackTruth, folder: Path, name: str, overwrite: bool = False) -> list[Path]:
+    """Write the sharp image (16 bits) and the defocus map (8 bits); returns their paths."""
+    check_truth(folder, name, overwrite)
     sharp = np.round(np.clip(np.moveaxis(truth.all_in_focus, 0, -1), 0, 1) * 65535)
     shown = LOWEST_CONFIDENT + np.round(truth.defocus * (255 - LOWEST_CONFIDENT))
     contents: dict[Path, npt.NDArray[np.integer]] = {

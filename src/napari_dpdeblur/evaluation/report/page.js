@@ -11,7 +11,6 @@ const KIND_NAMES = {
   "defocus error": ["Defocus errors", "x"],
 };
 const MODES = { flip: ["Flip", "f"], slide: ["Slide", "s"], side: ["Side by side", "b"], all: ["All", "g"] };
-const VIRIDIS = "#440154,#414487,#2a788e,#22a884,#7ad151,#fde725";
 const INFERNO = "#000004,#420a68,#932667,#dd513a,#fca50a,#fcffa4";
 const MAX_ZOOM = 32;
 const SMOOTH_BELOW = 2;
@@ -232,9 +231,12 @@ function refreshScale() {
   byId("scale").hidden = state.kind === "image" || !scene();
   if (byId("scale").hidden) return;
   const [low, high] = isError ? [0, data.errorRanges[state.kind]] : scene().range;
-  byId("scale-low").textContent = isError ? "0" : `sharp ${low.toFixed(2)}`;
-  byId("scale-high").textContent = isError ? `≥ ${high.toFixed(2)}` : `${high.toFixed(2)} blurred`;
-  byId("scale-bar").style.background = `linear-gradient(90deg, ${isError ? INFERNO : VIRIDIS})`;
+  const isSigned = !isError && scene().isSigned;
+  const [first, last] = isSigned ? ["in front", "behind"] : ["sharp", "blurred"];
+  byId("scale-low").textContent = isError ? "0" : `${first} ${low.toFixed(2)}`;
+  byId("scale-high").textContent = isError ? `≥ ${high.toFixed(2)}` : `${high.toFixed(2)} ${last}`;
+  byId("scale-bar").textContent = isSigned ? "focus" : "";
+  byId("scale-bar").style.background = `linear-gradient(90deg, ${isError ? INFERNO : scene().colors})`;
 }
 
 function refreshTables() {

@@ -11,19 +11,22 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 from napari_dpdeblur.array_types import Picture
-from napari_dpdeblur.evaluation.comparison.tables import HEADINGS, TableRow, best_of
+from napari_dpdeblur.evaluation.comparison.tables import TableRow, best_of, headings
 from napari_dpdeblur.evaluation.report.pictures import (
     IMAGE_ERROR_SHOWN,
     KINDS,
     MAP_ERROR_SHOWN,
 )
-from napari_dpdeblur.evaluation.scoring import LARGER_IS_BETTER, METRICS
+from napari_dpdeblur.evaluation.scoring import ALL_METRICS, LARGER_IS_BETTER
+from napari_dpdeblur.results.defocus_colors import ColorScale
 
 QUALITY = {"image": 94, "image error": 75, "defocus": 90, "defocus error": 75}
 WEBP_EFFORT = 4  # of 6; higher values take half a second per image
+BAR_COLORS = 9  # of the bar below the canvas
 Pictures = Mapping[str, Picture]
 
 
@@ -32,7 +35,7 @@ class ScenePanel:
     """One scene of the report: layers with label and data URIs by kind."""
 
     name: str
-    defocus_range: tuple[float, float]
+    defocus_scale: ColorScale
     size: tuple[int, int]
     layers: list[dict[str, Any]]
 
@@ -54,16 +57,18 @@ def data_uri(picture: Picture, quality: int) -> str:
 
 def build_page(title: str, panels: Sequence[ScenePanel], rows: Sequence[TableRow]) -> str:
     """The report as HTML."""
+    columns = headings(rows)
     content = {
         "title": title,
         "kinds": KINDS,
         "metrics": [
-            {"name": name, "heading": HEADINGS[name], "larger": name in LARGER_IS_BETTER}
-            for name in METRICS
+            {"name": name, "heading": columns[name], "larger": name in LARGER_IS_BETTER}
+            for name in ALL_METRICS
+            if name in columns
         ],
         "errorRanges": {"image error": IMAGE_ERROR_SHOWN, "defocus error": MAP_ERROR_SHOWN},
         "scenes": [
-            {"name": p.name, "range": p.defocus_range, "size": p.size, "layers": p.layers}
+            {"name": p.name, "size": p.size, "layers": p.layers, **_scale(p.defocus_scale)}
             for p in panels
         ],
         "rows": _rows(rows),
@@ -78,6 +83,13 @@ def build_page(title: str, panels: Sequence[ScenePanel], rows: Sequence[TableRow
     return page.replace("{{data}}", data)
 
 
+def _scale(scale: ColorScale) -> dict[str, Any]:
+    """Range and colours of the defocus maps of a scene, for the bar below the canvas."""
+    stops = scale.palette[np.linspace(0, len(scale.palette) - 1, BAR_COLORS).round().astype(int)]
+    colors = ",".join(f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in stops.tolist())
+    return {"range": scale.limits, "colors": colors, "isSigned": scale.is_diverging}
+
+
 def _rows(rows: Sequence[TableRow]) -> list[dict[str, Any]]:
     """Rows with formatted values, identical to those in table.csv."""
     groups = {
@@ -85,6 +97,7 @@ def _rows(rows: Sequence[TableRow]) -> list[dict[str, Any]]:
         for scene in dict.fromkeys(row.scene for row in rows)
     }
     best = {scene: best_of(group) for scene, group in groups.items()}
+    columns = headings(rows)
     return [
         {
             "source": row.source,
@@ -94,8 +107,8 @@ def _rows(rows: Sequence[TableRow]) -> list[dict[str, Any]]:
             "status": row.status,
             "reason": row.reason,
             "scenes": row.scenes,
-            "cells": {name: row.cell(name) for name in HEADINGS},
-            "best": [n for n in METRICS if n in row.values and row.values[n] == best[row.scene][n]],
+            "cells": {name: row.cell(name) for name in columns},
+            "best": [n for n, top in best[row.scene].items() if row.values.get(n) == top],
         }
         for row in rows
     ]

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from napari_dpdeblur.array_types import FloatArray, Picture
 from napari_dpdeblur.evaluation.alignment import Alignment
 from napari_dpdeblur.evaluation.baselines.prediction import Prediction
-from napari_dpdeblur.evaluation.ground_truth import DefocusTruth
+from napari_dpdeblur.evaluation.ground_truth import UNSIGNED, DefocusTruth
 from napari_dpdeblur.evaluation.metrics import affine_fit
 from napari_dpdeblur.evaluation.scoring import Truth
-from napari_dpdeblur.results.preview import defocus_colors, tone_curve, white_point
+from napari_dpdeblur.results.defocus_colors import ColorScale, color_scale, sequential_scale
+from napari_dpdeblur.results.preview import tone_curve, white_point
 
 IMAGE_ERROR_SHOWN = 0.15  # end of the colour scale, relative to the maximum of the ground truth
 MAP_ERROR_SHOWN = 0.3  # end of the colour scale, relative to the range of the ground truth
@@ -37,12 +38,12 @@ class ScenePictures:
         return white_point(self.captured if isinstance(self.truth.sharp, str) else self.truth.sharp)
 
     @cached_property
-    def defocus_range(self) -> tuple[float, float]:
-        """Range of the colour scale: lowest and highest defocus of the ground truth."""
+    def defocus_scale(self) -> ColorScale:
+        """Colours of all maps that are on the scale of the ground truth."""
         if isinstance(self.truth.defocus, str):
-            return 0.0, 1.0
-        confident = self.truth.defocus.defocus[self.truth.defocus.confidence > 0]
-        return (float(confident.min()), float(confident.max())) if confident.size else (0.0, 1.0)
+            return sequential_scale(0.0, 1.0)
+        truth = self.truth.defocus
+        return color_scale(np.where(truth.confidence > 0, truth.defocus, np.nan))
 
     def of_input(self) -> dict[str, Picture]:
         """Image of the capture."""
@@ -54,7 +55,7 @@ class ScenePictures:
         if not isinstance(self.truth.sharp, str):
             pictures[IMAGE] = tone_curve(self.truth.sharp, self.white)
         if not isinstance(self.truth.defocus, str):
-            colored = defocus_colors(self.truth.defocus.defocus, *self.defocus_range)
+            colored = self.defocus_scale.paint(self.truth.defocus.defocus)
             pictures[MAP] = _masked(colored, self.truth.defocus)
         return pictures
 
@@ -87,22 +88,23 @@ class ScenePictures:
             return {}
         if isinstance(truth, str):
             low, high = np.percentile(defocus_map, (0.5, 99.5))
-            return {MAP: defocus_colors(defocus_map, float(low), float(high))}
+            return {MAP: color_scale(defocus_map, (float(low), float(high))).paint(defocus_map)}
         fitted = _on_scale_of(truth, defocus_map)
         error = np.abs(fitted - truth.defocus)
         return {
-            MAP: defocus_colors(fitted, *self.defocus_range),
+            MAP: self.defocus_scale.paint(fitted),
             MAP_ERROR: _masked(_error_colors(error, MAP_ERROR_SHOWN), truth),
         }
 
 
 def _on_scale_of(truth: DefocusTruth, defocus_map: FloatArray) -> npt.NDArray[np.float64]:
     """Affine fit of a defocus map to the ground truth, as in AIWE(2)."""
-    values = defocus_map.astype(np.float64).ravel()
+    shown = np.abs(defocus_map) if truth.sign == UNSIGNED else defocus_map
+    values = shown.astype(np.float64).ravel()
     target = truth.defocus.astype(np.float64).ravel()
     weight = truth.confidence.astype(np.float64).ravel()
     if not weight.any():
-        return defocus_map.astype(np.float64)
+        return shown.astype(np.float64)
     return affine_fit(values, target, weight).reshape(defocus_map.shape)
 
 
