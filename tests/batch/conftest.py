@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,13 @@ from napari_dpdeblur.fitting.settings import FitSettings
 SIZE = (48, 64)
 # Few captures in the suite, as many as promised with --run-slow.
 FEW, MANY = 8, 20
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """Clients that failed are collected here: while another one starts, that can block for ever."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="session")
@@ -54,3 +62,23 @@ def client() -> Iterator[Any]:
 
     with connected("local", workers=2) as found:
         yield found
+
+
+@pytest.fixture
+def address(client: Any, tmp_path: Path) -> Iterator[str]:
+    """The address of that cluster, for commands that have its certificate as the guide says."""
+    import dask
+
+    security = client.security
+    given = {
+        "ca-file": security.tls_ca_file,
+        "client.key": security.tls_client_key,
+        "client.cert": security.tls_client_cert,
+    }
+    folder = tmp_path / "tls"
+    folder.mkdir()
+    for name, content in given.items():
+        (folder / name).write_text(content)
+    files = {f"distributed.comm.tls.{name}": str(folder / name) for name in given}
+    with dask.config.set(files):
+        yield client.scheduler.address

@@ -116,8 +116,17 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="interrupts like a terminal")
+@pytest.mark.parametrize(
+    ("name", "said"), [("SIGINT", "interrupted"), ("SIGTERM", "terminated by SIGTERM")]
+)
 def test_interrupted_and_repeated(
-    captures: Path, calibration_path: Path, single_fits: Path, tmp_path: Path, count: int
+    captures: Path,
+    calibration_path: Path,
+    single_fits: Path,
+    tmp_path: Path,
+    count: int,
+    name: str,
+    said: str,
 ) -> None:
     # A job in the background of a shell ignores interrupts, and so would its children.
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
@@ -129,14 +138,22 @@ def test_interrupted_and_repeated(
     command = [sys.executable, "-c", program, *arguments, "--settings", str(settings)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
     wait_until(lambda: len(finished(output)) >= 2, process)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
+    if name == "SIGINT":
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
+    else:
+        os.kill(process.pid, getattr(signal, name))
     _, errors = process.communicate()
-    assert process.returncode == 130, errors.decode()
-    assert errors.decode().strip().splitlines()[-1] == "napari-dpdeblur: interrupted"
+    assert process.returncode == 128 + getattr(signal, name), errors.decode()
     before = finished(output)
     assert 2 <= len(before) < count
-    # On a busy machine runs may be finished whose reports have not been read; never the reverse.
-    assert read_index(output).count("done") <= len(before)
+    assert errors.decode().strip().splitlines()[-2:] == [
+        f"napari-dpdeblur: {len(before)} of {count} captures are finished and were kept in "
+        f"{output}; start the same command again to continue.",
+        f"napari-dpdeblur: {said}",
+    ]
+    listed = {e.name for e in read_index(output).captures if e.status == "done"}
+    assert listed == set(before)
+    assert not list(output.glob(".*.partial-*")), "workers leave nothing"
     done = subprocess.run(command, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     assert f'"computed": {count - len(before)}' in done.stdout.decode()
@@ -147,9 +164,8 @@ def test_interrupted_and_repeated(
 
 
 def test_a_scheduler_at_an_address(
-    client: Any, captures: Path, calibration_path: Path, tmp_path: Path, capsys: Any
+    address: str, captures: Path, calibration_path: Path, tmp_path: Path, capsys: Any
 ) -> None:
-    address = client.scheduler.address
     some = captures / "scene00_left.pgm"
     arguments = command_of(some, calibration_path, tmp_path, "--scheduler", address)
     assert main(arguments) == 0
@@ -161,12 +177,11 @@ def test_a_scheduler_at_an_address(
 
 
 def test_failures_end_with_a_sentence(
-    client: Any, calibration_path: Path, tmp_path: Path, capsys: Any
+    address: str, calibration_path: Path, tmp_path: Path, capsys: Any
 ) -> None:
     (tmp_path / "given").mkdir()
     for side in ("left", "right"):
         (tmp_path / "given" / f"bad_{side}.pgm").write_bytes(b"P5 8 8 65535 too short")
-    address = client.scheduler.address
     arguments = command_of(
         tmp_path / "given", calibration_path, tmp_path / "out", "--scheduler", address
     )
@@ -232,7 +247,10 @@ def test_other_reasons_without_a_report(client: Any) -> None:
 def test_an_output_folder_that_cannot_be_made(
     client: Any, captures: Path, calibration_path: Path, settings: FitSettings, tmp_path: Path
 ) -> None:
-    (tmp_path / "file").write_text("")
+    """Where it could have been made when the batch was planned."""
     plan = make_plan([captures], calibration_path, tmp_path / "file" / "out", settings)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ResultError, match=r"cannot be used because .*file is not a folder"):
+        make_plan([captures], calibration_path, tmp_path / "file" / "out", settings)
     with pytest.raises(ResultError, match=r"The output folder .* cannot be created: Not a"):
         run_plan(plan, client)

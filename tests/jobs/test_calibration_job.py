@@ -35,7 +35,8 @@ def shoot(tmp_path_factory, lens) -> Path:
     folder = tmp_path_factory.mktemp("shoot")
     target = Target.for_screen(520, 420, 32.0)
     pose = Pose(scale=1.0, rotation_deg=3.0, tilt_deg=(3.0, -2.0))
-    write_shoot(simulate_shoot(target, lens, pose, burst=1, sheets=1), target, folder)
+    front = simulate_shoot(target, lens, pose, scale=-1.0, burst=1, sheets=0)
+    write_shoot(simulate_shoot(target, lens, pose, burst=1, sheets=1), target, folder, front)
     return folder
 
 
@@ -63,6 +64,15 @@ def test_folders_become_a_calibration(here, request_of, shoot):
     found = [message.found for message in messages if message.found]
     assert found[0]["frame_shape"] == FRAME
     assert len(found[0]["discs"]) > 50
+
+
+def test_folders_of_both_sides_become_one_calibration(here, request_of, shoot):
+    front = {name: [shoot / name] for name in ("front_discs", "front_white", "front_black")}
+    messages, calibration = here(calibration_job.make, request_of(**front))
+    assert calibration.front_scale == pytest.approx(-1, abs=0.1)
+    fractions = [message.fraction for message in messages]
+    assert fractions == sorted(fractions)
+    assert len([message for message in messages if message.found]) == 2
 
 
 def test_what_is_missing_is_told(here, request_of, shoot):

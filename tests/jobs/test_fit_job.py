@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from dataclasses import replace
@@ -36,7 +37,7 @@ def pair():
 
 @pytest.fixture(scope="module")
 def settings():
-    return FitSettings(preset="standard", layers=4, image_rounds=2, image_steps=3, threads=1)
+    return FitSettings(preset="standard", layers=4, threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +146,7 @@ def test_folders_that_cannot_be_made_are_told(pair, settings, tmp_path, monkeypa
 def test_an_interrupted_fit_goes_on_in_the_next_one(here, pair, settings, expected):
     request = FitRequest(*pair, settings, is_resumable=True)
     for message in run(request):
-        if isinstance(message, Progress) and message.stage == "image":
+        if isinstance(message, Progress) and message.stage == "refine":
             break
     messages, outcome = here(run, request)
     assert Note("Resuming the interrupted fit of synthetic.") in messages
@@ -161,7 +162,9 @@ def test_a_fit_that_ends_while_it_is_saved_can_go_on(here, pair, settings, tmp_p
             break
     messages, outcome = here(run, request)
     assert outcome.provenance["is_resumed"]
-    assert {m.stage for m in messages if isinstance(m, Progress)} == {"loading", "saving"}
+    # The layers follow from what was kept, and are made again.
+    stages = {m.stage for m in messages if isinstance(m, Progress)}
+    assert stages == {"loading", "surfaces", "layers", "saving"}
     assert outcome.run_folder == tmp_path / "run"
 
 
@@ -187,9 +190,12 @@ def test_a_fit_without_memory_ends_with_the_remedy(start, until):
         pass
     size = psutil.Process(process.pid).memory_info().vms
     resource.prlimit(process.pid, resource.RLIMIT_AS, (size, size))
-    assert until(process)[-1] == Failed(
-        "The fit ran out of memory on cpu; fit a crop or use fewer layers."
-    )
+    # Whichever allocation comes first decides: torch and NumPy raise, which the fit explains;
+    # OpenBLAS ends the process, which whoever started it explains.
+    last = until(process)[-1]
+    assert isinstance(last, Failed)
+    assert re.search("ran out of memory on cpu|most likely because memory ran out", last.text)
+    assert "fewer layers" in last.text
 
 
 def test_a_calibration_of_another_camera(here, pair, settings):
@@ -198,10 +204,11 @@ def test_a_calibration_of_another_camera(here, pair, settings):
         here(run, FitRequest(pair[0], other, settings))
 
 
-def test_low_resolution_keeps_the_meaning_of_defocus(here, pair, expected):
-    request = FitRequest(*pair, FitSettings(preset="preview", threads=1), reduction=2)
-    result = here(run, request)[1]
+def test_low_resolution_keeps_the_meaning_of_defocus(here, pair):
+    preview = FitSettings(preset="preview", threads=1)
+    expected = fit(*pair, preview)
+    result = here(run, FitRequest(*pair, preview, reduction=2))[1]
     assert result.all_in_focus.shape == (1, 48, 64)
     full = expected.defocus_map.reshape(48, 2, 64, 2).mean((1, 3))
-    assert abs(np.median(result.defocus_map) - np.median(full)) < 0.15
+    assert abs(np.median(result.defocus_map) - np.median(full)) < 0.05
     np.testing.assert_allclose(result.all_in_focus.mean(), expected.all_in_focus.mean(), rtol=0.03)

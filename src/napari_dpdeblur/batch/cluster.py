@@ -14,6 +14,13 @@ from napari_dpdeblur.fitting.settings import FitSettings
 
 LOCAL = "local"
 CONNECT_S = 20
+HERE = "127.0.0.1"  # reachable from this computer only
+# A local cluster answers no HTTP requests, and every worker is busy with one capture at a time.
+LOCAL_CONFIG = {
+    "distributed.scheduler.worker-saturation": 1.0,
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
 
 
 def local_workers(asked: int | None, memory_bytes: int, settings: FitSettings, tasks: int) -> int:
@@ -40,7 +47,11 @@ def threads_each(settings: FitSettings, workers: int) -> int:
 
 @contextmanager
 def connected(scheduler: str, workers: int) -> Iterator[Any]:
-    """A dask client of a new local cluster, or of the scheduler at an address."""
+    """A dask client of a new local cluster, or of the scheduler at an address.
+
+    A scheduler runs any code that a client sends. A local one therefore accepts only clients with
+    a certificate that exists in the memory of these processes alone.
+    """
     distributed = _distributed()
     # Lost workers are reported through the status of the captures instead.
     level = logging.CRITICAL
@@ -50,13 +61,16 @@ def connected(scheduler: str, workers: int) -> Iterator[Any]:
                 yield client
             return
         with (
-            import_module("dask").config.set({"distributed.scheduler.worker-saturation": 1.0}),
+            import_module("dask").config.set(LOCAL_CONFIG),
             distributed.LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=None,
-                dashboard_address=":0",  # any free port, as another batch may be running
+                host=HERE,
+                security=_temporary_security(distributed),
+                dashboard_address=f"{HERE}:0",  # any free port: another batch may be running
+                scheduler_kwargs={"dashboard": False},
                 silence_logs=level,
             ) as cluster,
             distributed.Client(cluster) as client,
@@ -72,10 +86,27 @@ def has_workers(client: Any) -> bool:
 def _client_of(distributed: Any, address: str) -> Any:
     try:
         return distributed.Client(address, timeout=CONNECT_S)
+    except TypeError as error:  # no certificate for tls://
+        raise SettingsError(
+            f"The dask scheduler at {address} requires a TLS certificate; set "
+            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...__CLIENT__KEY and ...__CLIENT__CERT to the "
+            "files that the scheduler uses."
+        ) from error
     except (OSError, ValueError, TimeoutError) as error:
         raise SettingsError(
             f"There is no dask scheduler at {address}; start one with `dask scheduler`, or use "
             "--scheduler local."
+        ) from error
+
+
+def _temporary_security(distributed: Any) -> Any:
+    """A new key pair for TLS, which is never written to disk."""
+    try:
+        return distributed.Security.temporary()
+    except ImportError as error:
+        raise SettingsError(
+            "A local batch encrypts its connections with the package cryptography; install it "
+            "with pip install 'napari-dpdeblur[distributed]'."
         ) from error
 
 

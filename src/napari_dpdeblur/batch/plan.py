@@ -12,8 +12,11 @@ from typing import Any
 from napari_dpdeblur.batch.index import Entry, read_index
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import capture_name, find_captures, open_capture
-from napari_dpdeblur.errors import CaptureError, DpDeblurError, ResultError
+from napari_dpdeblur.capture.pairing import absolute_path, check_exists, rejected_view
+from napari_dpdeblur.errors import CaptureError, DpDeblurError, ResultError, shortened
 from napari_dpdeblur.files import digest
+from napari_dpdeblur.files.destination import place_problem
+from napari_dpdeblur.files.reading import accessing
 from napari_dpdeblur.fitting.resources import estimate_memory
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.results.provenance import read_provenance
@@ -76,9 +79,8 @@ def make_plan(
         white,
     )
     output = Path(output).absolute()
-    if output.exists() and not output.is_dir():
-        raise ResultError(f"The output {output} is a file; choose the name of a folder.")
-    found = [_entry(files, conditions) for files in _captures(given)]
+    check_batch_output(output)
+    found = [_entry(files, conditions) for files in captures_in(given)]
     known = {(e.key, e.files): e for e in read_index(output).captures}
     finished = _finished_folders(output, known.values())
     named: dict[tuple[str, tuple[str, ...]], Entry] = dict(known)
@@ -90,17 +92,32 @@ def make_plan(
     return Plan(output, conditions, tuple(named.values()), asked, need)
 
 
-def _captures(given: Iterable[Path]) -> list[tuple[Path, ...]]:
+def check_batch_output(output: Path) -> None:
+    """Refuse an output folder that cannot be created or written, before anything is fitted."""
+    problem = place_problem(output)
+    if problem is None and output.is_file():
+        raise ResultError(f"The output {output} is a file; choose the name of a folder.")
+    if problem is None and output.exists():
+        problem = place_problem(output / CHECKPOINTS)
+    if problem is not None:
+        raise ResultError(
+            f"The output folder {shortened(output)} cannot be used because {problem}; choose "
+            "another location."
+        )
+
+
+def captures_in(given: Iterable[Path]) -> list[tuple[Path, ...]]:
     """Files of every capture in the given folders; a file stands for its pair."""
     found: dict[tuple[Path, ...], None] = {}
     for path in given:
-        path = Path(path).absolute()
-        if not path.exists():
-            raise CaptureError(f"{path} does not exist.")
-        inside = find_captures(path if path.is_dir() else path.parent)
-        wanted = [files for files in inside if path.is_dir() or path in files]
+        path = absolute_path(path)
+        with accessing(path, CaptureError):
+            check_exists(path)
+            inside = find_captures(path if path.is_dir() else path.parent)
+            wanted = [files for files in inside if path.is_dir() or path in files]
+            rejected = rejected_view(path) if path.is_dir() and not wanted else None
         if not wanted:
-            raise CaptureError(
+            raise rejected or CaptureError(
                 f"{path} contains no complete dual-pixel capture; specify folders with both files "
                 "of each capture."
             )
@@ -176,4 +193,4 @@ def _channels(waiting: Iterable[Entry], conditions: Conditions) -> int:
 def _memory(calibration: Calibration, settings: FitSettings, channels: int) -> int:
     area = calibration.field
     # Interpolated rows need less, but that is only known when the worker opens the capture.
-    return estimate_memory(area.height, area.width, channels, settings.layers, settings.preset)
+    return estimate_memory(area.height, area.width, channels, settings.planes, settings.preset)

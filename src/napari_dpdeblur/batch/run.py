@@ -9,9 +9,9 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from napari_dpdeblur.batch.index import Entry, Index, Status, write_index
+from napari_dpdeblur.batch.index import Entry, Index, Status, read_index, write_index
 from napari_dpdeblur.batch.plan import CHECKPOINTS, Plan
-from napari_dpdeblur.batch.work import Report, Task, fit_one
+from napari_dpdeblur.batch.work import Report, Task, fit_one, is_finished
 from napari_dpdeblur.errors import ResultError
 
 INDEX_EVERY_S = 1.0
@@ -39,10 +39,28 @@ def run_plan(
                 write_index(plan.output, _index(entries))
                 written = time.monotonic()
     finally:
+        _note_finished(plan, entries)
         index = _index(entries)
         write_index(plan.output, index)
     _tidy(plan)
     return index
+
+
+def update_index(plan: Plan) -> Index:
+    """Write an index with all runs that are finished now; for use after an interruption."""
+    entries = dict(enumerate(read_index(plan.output).captures))
+    _note_finished(plan, entries)
+    index = _index(entries)
+    write_index(plan.output, index)
+    return index
+
+
+def _note_finished(plan: Plan, entries: dict[int, Entry]) -> None:
+    """Note runs that are complete although no report of them has arrived."""
+    for number, entry in entries.items():
+        folder = plan.output / entry.folder
+        if entry.status == "waiting" and is_finished(folder, entry.key):
+            entries[number] = entry.after("done")
 
 
 def _begin(plan: Plan, entries: dict[int, Entry]) -> None:

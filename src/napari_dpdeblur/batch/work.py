@@ -61,7 +61,7 @@ def fit_one(task: Task) -> Report:
 
 def _fit(task: Task) -> None:
     folder = Path(task.output) / task.folder
-    if _is_finished(folder, task.key):
+    if is_finished(folder, task.key):
         return
     check_run_folder(folder)
     settings = FitSettings.of(task.conditions.settings)
@@ -77,7 +77,7 @@ def _fit(task: Task) -> None:
         write_run(result, folder)
     except DpDeblurError:
         # another worker, presumed dead, may have finished first
-        if not _is_finished(folder, task.key):
+        if not is_finished(folder, task.key):
             raise
     checkpoint.remove()
 
@@ -101,7 +101,8 @@ def _result(
         return fit(capture, calibration, settings, checkpoint=checkpoint, progress=False)
 
 
-def _is_finished(folder: Path, key: str) -> bool:
+def is_finished(folder: Path, key: str) -> bool:
+    """Whether a folder holds the complete run of a capture."""
     try:
         return folder.is_dir() and read_provenance(folder / "run.yaml").get(KEY) == key
     except DpDeblurError:

@@ -13,6 +13,7 @@ import numpy as np
 
 from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.calibration import Calibration, load_calibration
+from napari_dpdeblur.calibration.kept_estimate import forget_lens
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import FitError, ResultError
 from napari_dpdeblur.fitting.settings import FitSettings
@@ -31,11 +32,14 @@ PREVIEW_PX = 320
 IS_RESUMED = "is_resumed"  # in the provenance: the fit was resumed from a checkpoint
 MIN_SIZE_PX = 32  # smaller regions are refused by the fit
 PREVIEW_EVERY_S = 0.5
+LENS_SHARE = 0.4  # of the time of a fit that estimates the lens first
+DOUBTS = "doubts"  # entry of `Progress.found`: sentences about the input
+ESTIMATED_LENS = "lens"  # in `Progress.found`
 
 
 @dataclass(frozen=True, eq=False)
 class FitRequest:
-    """Input of a fit. ``calibration`` may be a file to read.
+    """Input of a fit. ``calibration`` may be a file to read; None: estimated from the capture.
 
     ``region``: the part to fit, in square pixels of the capture's frame. ``reduction``: fit the
     whole field at a resolution reduced by this factor. ``is_resumable``: save checkpoints in the
@@ -43,7 +47,7 @@ class FitRequest:
     """
 
     capture: DualPixelCapture
-    calibration: Calibration | Path
+    calibration: Calibration | Path | None
     settings: FitSettings
     region: Crop | None = None
     reduction: int = 1
@@ -56,11 +60,12 @@ def run(request: FitRequest) -> Generator[Message, None, Result]:
     if request.output is not None:
         check_run_folder(request.output)
     yield Progress("loading", 0, 1, 0.0)
-    calibration = _calibration(request)
+    calibration, kept = yield from _lens(request)
     region = request.region if request.reduction == 1 else None
     crop = crop_of(region, request.capture, calibration)
     place = place_of(crop, request.capture, calibration)
-    yield Progress("loading", 1, 1, 0.0, found={"place": place})
+    done = 0.0 if request.calibration is not None else LENS_SHARE
+    yield Progress("loading", 1, 1, done, found={"place": place})
     result, checkpoint = yield from _fitted(request, calibration, crop)
     # The receiver already has the capture at full resolution.
     result = replace(result, capture=None, calibration=calibration)
@@ -70,6 +75,8 @@ def run(request: FitRequest) -> Generator[Message, None, Result]:
     result = yield from _saved(result, request.output)
     if checkpoint is not None:
         checkpoint.remove()  # last, so that a fit killed while saving can be resumed
+    if kept is not None:
+        forget_lens(kept)
     return result
 
 
@@ -112,9 +119,19 @@ def _has_frame(capture: DualPixelCapture, calibration: Calibration) -> bool:
     return (round(height * capture.pixel_aspect), width) == calibration.frame_shape
 
 
-def _calibration(request: FitRequest) -> Calibration:
+def _lens(request: FitRequest) -> Generator[Message, None, tuple[Calibration, Path | None]]:
+    """The calibration, and the file that keeps it until the end if it was estimated."""
     given = request.calibration
-    return given if isinstance(given, Calibration) else load_calibration(given)
+    if given is not None:
+        return given if isinstance(given, Calibration) else load_calibration(given), None
+    from napari_dpdeblur.jobs.lens_job import cached_lens, lens_steps
+
+    is_swapped = request.settings.swap_views
+    capture = request.capture.with_swapped_views() if is_swapped else request.capture
+    kept = cached_lens([capture])
+    lens = yield from lens_steps([capture], kept=kept, share=LENS_SHARE)
+    yield Progress("lens estimated", 1, 1, LENS_SHARE, found={ESTIMATED_LENS: lens})
+    return lens, kept
 
 
 def _fitted(
@@ -128,7 +145,8 @@ def _fitted(
         capture, calibration = reduced(capture, calibration, request.reduction)
     checkpoint = _checkpoint(request, capture, calibration, crop)
     events = fit_events(capture, calibration, request.settings, crop=crop, checkpoint=checkpoint)
-    previews = _Previews(_shape(calibration, crop))
+    done = 0.0 if request.calibration is not None else LENS_SHARE
+    previews = _Previews(_shape(calibration, crop), done)
     is_first = True
 
     def told(event: FitEvent) -> Iterator[Message]:
@@ -181,9 +199,10 @@ def _shape(calibration: Calibration, crop: Crop | None) -> tuple[int, int]:
 
 
 class _Previews:
-    """Resizes the images of events and limits their rate."""
+    """Resizes the images of events and limits their rate; ``done``: the share done before."""
 
-    def __init__(self, shape: tuple[int, int]) -> None:
+    def __init__(self, shape: tuple[int, int], done: float = 0.0) -> None:
+        self._done = done
         height, width = shape
         factor = max(1.0, max(shape) / PREVIEW_PX)
         self._size = (max(round(width / factor), 1), max(round(height / factor), 1))
@@ -194,10 +213,11 @@ class _Previews:
             event.stage,
             event.step,
             event.total,
-            event.fraction,
+            self._done + (1 - self._done) * event.fraction,
             event.losses,
             self._picture("all_in_focus", event.all_in_focus, event.step == event.total),
             self._picture("defocus_map", event.defocus_map, event.step == event.total),
+            {DOUBTS: event.doubts} if event.doubts else {},
         )
 
     def _picture(self, kind: str, image: FloatArray | None, is_last: bool) -> FloatArray | None:
