@@ -249,3 +249,24 @@ def test_show_in_a_kernel_displays_the_picture(result, tmp_path):
 def test_nobody_is_in_a_notebook_without_ipython(monkeypatch):
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
     assert not screen.in_notebook()
+
+
+def test_a_fit_without_a_calibration_estimates_the_lens(tmp_path):
+    capture = dpdeblur.simulate(288, 384).capture
+    events = []
+    options = {"preset": "preview", "layers": 3, "progress": events.append}
+    checkpoint = tmp_path / "fit.checkpoint"
+    result = dpdeblur.fit(capture, checkpoint=checkpoint, **options)
+    stages = [event.stage for event in events]
+    assert stages.index("lens") < stages.index("cost volume")
+    assert result.calibration.is_estimated
+    assert result.notes[0].startswith("The lens was estimated from this capture (verdict: ")
+    assert not list(tmp_path.iterdir()), "checkpoints are removed"
+    lens = dpdeblur.estimate_lens(
+        capture, dpdeblur.EstimateSettings(rows=1, cols=1), progress=False
+    )
+    assert (lens.rows, lens.cols) == (1, 1)
+    other = dpdeblur.fit(capture, lens, preset="preview", layers=3, progress=False)
+    assert other.notes[0].startswith("The lens was estimated from this capture")
+    assert other.save(tmp_path / "run")
+    assert dpdeblur.load_result(tmp_path / "run").calibration.content_hash() == lens.content_hash()

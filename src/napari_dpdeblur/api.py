@@ -4,7 +4,7 @@ import napari_dpdeblur as dpdeblur
 
 capture = dpdeblur.open("20210705_161427_778_left.pgm")
 calibration = dpdeblur.load_calibration("phone.dpcal")
-result = dpdeblur.fit(capture, calibration)
+result = dpdeblur.fit(capture, calibration)  # without a calibration the lens is estimated
 result.show()
 result.save("run")
 """
@@ -15,6 +15,8 @@ import os
 from pathlib import Path
 
 from napari_dpdeblur.calibration import Calibration, load_calibration
+from napari_dpdeblur.calibration.estimate.entry import estimate_lens
+from napari_dpdeblur.calibration.estimate.settings import EstimateSettings
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.capture import open_capture as open
 from napari_dpdeblur.datasets.pixel4 import fetch_pixel4
@@ -30,9 +32,11 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 __all__ = [
     "Calibration",
     "DualPixelCapture",
+    "EstimateSettings",
     "FitSettings",
     "Result",
     "Simulation",
+    "estimate_lens",
     "fetch_pixel4",
     "fit",
     "load_calibration",

@@ -19,7 +19,8 @@ from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.capture.pgm import write_pgm_pair
 from napari_dpdeblur.cli import main
 from napari_dpdeblur.cli.main import COMMANDS
-from napari_dpdeblur.results import read_mpi
+from napari_dpdeblur.optics.mpi import MultiplaneImage
+from napari_dpdeblur.results import Result, read_mpi
 
 
 @pytest.fixture
@@ -76,15 +77,25 @@ def test_bad_input_ends_the_process_with_status_2(tmp_path):
 def test_info_prints_a_table(app_folder, capsys):
     assert main(["info", str(app_folder)]) == 0
     out = capsys.readouterr().out
+    assert "pixel aspect    2\n" in out
+    assert "name            20240102_030405_678\n" in out
+    assert "clipped" not in out
+    assert main(["info", str(app_folder), "--check"]) == 0
+    out = capsys.readouterr().out
     assert "pixel aspect      2\n" in out
-    assert "name              20240102_030405_678\n" in out
+    assert "clipped fraction  0\n" in out
 
 
 def test_info_prints_json(app_folder, capsys):
     left = app_folder / "20240102_030405_678_left.pgm"
     assert main(["info", str(left), "--json", "--black-level", "4000"]) == 0
     description = json.loads(capsys.readouterr().out)
-    assert description == open_capture(left, black=4000).describe()
+    assert description == open_capture(left, black=4000).header.describe()
+    assert main(["info", str(left), "--json", "--black-level", "4000", "--check"]) == 0
+    checked = json.loads(capsys.readouterr().out)
+    assert checked == open_capture(left, black=4000).describe()
+    further = {"sha256", "estimated_black", "mean", "clipped_fraction", "invalid_fraction"}
+    assert set(checked) - set(description) == further
 
 
 def test_info_of_an_empty_folder(tmp_path, failure):
@@ -192,6 +203,17 @@ def test_simulate_is_deterministic(simulated, tmp_path):
     assert other.read_bytes() != (simulated / "synthetic_left.pgm").read_bytes()
 
 
+def test_simulate_puts_objects_on_both_sides_of_the_focus_plane(simulated, tmp_path):
+    both = tmp_path / "both"
+    main(["simulate", "-o", str(both), "--size", "128x96", "--seed", "3", "--both-sides"])
+    assert {path.name for path in both.iterdir()} == {path.name for path in simulated.iterdir()}
+    defocus = tifffile.imread(both / "synthetic_defocus.tif")
+    assert (defocus.min(), defocus.max()) == (np.float32(-0.8), 1.0)
+    assert read_mpi(both / "mpi.tif")[2].min() == np.float32(-0.8)
+    assert tifffile.imread(simulated / "synthetic_defocus.tif").min() > 0
+    assert open_capture(both).raw.shape == (2, 1, 48, 128)
+
+
 @pytest.mark.parametrize(
     ("size", "message"),
     [("128x97", "97 rows of the scene"), ("128x4", "at least 16 x 16 px")],
@@ -201,10 +223,11 @@ def test_simulate_refuses_impossible_sizes(size, message, tmp_path, failure):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_render_gives_the_simulated_views(tmp_path):
+@pytest.mark.parametrize("sides", [[], ["--both-sides"]])
+def test_render_gives_the_simulated_views(tmp_path, sides):
     """Without noise the capture differs from the rendered views by its sampling only."""
     source, output = tmp_path / "source", tmp_path / "views"
-    main(["simulate", "-o", str(source), "--size", "128x96", "--noise-free"])
+    main(["simulate", "-o", str(source), "--size", "128x96", "--noise-free", *sides])
     calibration = source / "synthetic.dpcal"
     arguments = ["render", source / "mpi.tif", "--calibration", calibration, "-o", output]
     assert main([str(argument) for argument in arguments]) == 0
@@ -282,3 +305,22 @@ def test_demo_knows_when_there_is_no_qt(monkeypatch):
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr(screen, "QT_BINDINGS", ("no_such_binding",))
     assert screen.no_window_reason() == "no Qt binding is installed; install napari-dpdeblur[all]"
+
+
+# evaluate
+
+
+def test_a_simulated_scene_on_both_sides_is_signed_truth(tmp_path, capsys):
+    """The true map of `simulate` scores the sign; zero in it is in focus, not unknown."""
+    source, run = tmp_path / "source", tmp_path / "run"
+    main(["simulate", "-o", str(source), "--size", "128x96", "--both-sides"])
+    color, alpha, scales = read_mpi(source / "mpi.tif")
+    mpi = MultiplaneImage(color, alpha, scales)
+    defocus_map = np.float32(mpi.defocus_map())
+    Result(mpi, mpi.all_in_focus(), defocus_map, np.ones_like(defocus_map)).save(run)
+    capsys.readouterr()
+    truth = source / "synthetic_defocus.tif"
+    assert main(["evaluate", str(run), "--defocus", str(truth), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["defocus"]
+    assert found["right_sign"] > 0.99  # soft edges mix the two sides
+    assert found["aiwe1"] < 0.02

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -19,8 +20,8 @@ import yaml
 
 from napari_dpdeblur.cli import demo, main
 from napari_dpdeblur.fitting import FitSettings
-from napari_dpdeblur.results import read_run
-from napari_dpdeblur.results.run_folder import RUN_FILES
+from napari_dpdeblur.results import Result, read_run
+from napari_dpdeblur.results.run_folder import DISTANCE_FILE, KNOWN_FILES, LENS_FILE, RUN_FILES
 
 Failure = Callable[..., str]
 PROGRAM = [
@@ -48,11 +49,60 @@ def test_a_fit_writes_a_run_folder(
     assert f"folder               {output}\n" in printed.out
     assert "image" in printed.err
     assert "100%" in printed.err
-    assert sorted(path.name for path in output.iterdir()) == sorted(RUN_FILES)
+    assert sorted(path.name for path in output.iterdir()) == sorted((*RUN_FILES, LENS_FILE))
     record = read_run(output)
     assert record.all_in_focus.shape == (1, 96, 128)
     assert record.mpi_alpha.shape == (4, 1, 96, 128)
     assert [path.name for path in tmp_path.iterdir()] == ["run"], "no checkpoint is left"
+
+
+@pytest.fixture
+def noted(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A sentence that the fit adds to its result."""
+    import napari_dpdeblur.fitting as fitting
+
+    sentence = "Everything lies in front of the focus plane: are the views swapped?"
+    really_fit = fitting.fit
+
+    def fit_with_a_note(*given: object, **options: object) -> Result:
+        result = really_fit(*given, **options)
+        return replace(result, provenance={**result.provenance, "notes": [sentence]})
+
+    monkeypatch.setattr(fitting, "fit", fit_with_a_note)
+    return sentence
+
+
+def test_notes_are_printed_apart_from_the_result(
+    simulated: Path, tmp_path: Path, noted: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments_of(simulated, tmp_path / "run")) == 0
+    printed = capsys.readouterr()
+    assert f"napari-dpdeblur: {noted}\n" in printed.err
+    assert noted not in printed.out
+    assert read_run(tmp_path / "run").notes == [noted]
+    assert main(arguments_of(simulated, tmp_path / "again", "--json")) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["notes"] == [noted]
+    assert f"napari-dpdeblur: {noted}\n" in printed.err
+
+
+def test_the_verdict_is_told_at_the_end(
+    simulated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    standard = "--preset", "standard"
+    assert main(arguments_of(simulated, tmp_path / "run", *standard)) == 0
+    result = read_run(tmp_path / "run")
+    assert result.verdict_text.startswith(f"The fit is {result.fit_verdict['verdict']}.")
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told == f"napari-dpdeblur: {result.verdict_text}"
+    assert main(arguments_of(simulated, tmp_path / "again", *standard, "--json")) == 0
+    printed = capsys.readouterr()
+    assert printed.err.splitlines()[-1] == told
+    assert json.loads(printed.out)["fit_verdict"] == result.fit_verdict
+    assert main(arguments_of(simulated, tmp_path / "quick", "--preset", "preview", "--json")) == 0
+    printed = capsys.readouterr()
+    assert "The fit is" not in printed.err
+    assert "fit_verdict" not in json.loads(printed.out)
 
 
 def test_run_yaml_tells_how_to_repeat_it(simulated: Path, tmp_path: Path) -> None:
@@ -82,7 +132,8 @@ def test_json_and_a_settings_file(
     assert main(arguments_of(simulated, tmp_path / "run", *options)) == 0
     printed = capsys.readouterr()
     report = json.loads(printed.out)
-    assert printed.err == "", "no progress bar for scripts"
+    told = printed.err.splitlines()
+    assert all(line.startswith("napari-dpdeblur: ") for line in told), "no progress bar for scripts"
     assert report["layers"] == 4, "the command line goes first"
     assert (report["back_scale"], report["front_scale"]) == pytest.approx((1.5, 0.2))
     assert report["elapsed_s"] > 0
@@ -171,9 +222,7 @@ def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
 
 
 def test_killed_and_resumed(simulated: Path, tmp_path: Path) -> None:
-    settings = tmp_path / "settings.yaml"
-    settings.write_text("preset: standard\nimage_rounds: 8\nimage_steps: 3\n", encoding="utf-8")
-    options = ("--settings", str(settings), "--preset", "standard")
+    options = ("--preset", "standard")
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert main(arguments_of(simulated, whole, *options)) == 0
     command = [*PROGRAM, *arguments_of(simulated, killed, *options)]
@@ -203,7 +252,7 @@ def test_interrupted_by_the_keyboard(simulated: Path, tmp_path: Path) -> None:
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"Traceback" not in error
-    assert b"napari-dpdeblur: add --resume to the same command to continue this fit." in error
+    assert b"was kept; add --resume to the same command to continue this fit." in error
     assert [path.name for path in tmp_path.iterdir()] == ["run.checkpoint"], "it can be resumed"
 
 
@@ -224,7 +273,10 @@ def test_demo_fits_and_writes_a_run(
     record = read_run(folder)
     assert record.all_in_focus.shape == (1, 96, 128)
     assert record.provenance["settings"]["preset"] == demo.PRESET
-    assert {path.name for path in folder.iterdir()} == {*RUN_FILES, *demo.SIMULATED_FILES}
+    assert {path.name for path in folder.iterdir()} == {
+        *KNOWN_FILES,
+        *demo.SIMULATED_FILES,
+    } - {DISTANCE_FILE}
     panels = cv2.imread(str(folder / "preview.png"))
     assert panels.shape[1] > 3 * 128, "input, all-in-focus image, defocus map"
     assert panels.std() > 20
@@ -248,10 +300,19 @@ def test_settings_without_effect_are_noted(
     assert main(arguments_of(simulated, tmp_path / "run", "--settings", str(path), "--json")) == 0
     notes = [line for line in capsys.readouterr().err.splitlines() if "setting" in line]
     assert notes == [
-        "napari-dpdeblur: the setting seed was removed and is ignored: all presets are "
-        "deterministic",
+        "napari-dpdeblur: the setting seed was removed and is ignored",
         "napari-dpdeblur: setting steps is not used by preset preview",
     ]
     recorded = read_run(tmp_path / "run").provenance["settings"]
     assert recorded["parameters"]["search"]["scales"] == 20
     assert "seed" not in recorded
+
+
+def test_the_number_of_layers_may_be_automatic(
+    simulated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments_of(simulated, tmp_path / "run", "--layers", "automatic")) == 0
+    assert len(read_run(tmp_path / "run").defocus_scales) == 12  # of the preview
+    with pytest.raises(SystemExit):
+        main(arguments_of(simulated, tmp_path / "other", "--layers", "many"))
+    assert "must be a whole number or automatic, not 'many'" in capsys.readouterr().err

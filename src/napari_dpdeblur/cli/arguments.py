@@ -22,16 +22,17 @@ if TYPE_CHECKING:
 PROGRAM = "napari-dpdeblur"
 
 
-def add_capture_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the files of a capture and its levels."""
+def add_capture_arguments(parser: argparse.ArgumentParser, format_option: str = "--format") -> None:
+    """Add the files of a capture and how to read them."""
     parser.add_argument(
         "capture",
         nargs="+",
         type=Path,
         metavar="CAPTURE",
-        help="either file of a pair, both files, or their folder",
+        help="either file of a pair, both files (left first), or their folder",
     )
     add_level_arguments(parser)
+    add_reading_arguments(parser, format_option)
 
 
 def add_level_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,16 +46,76 @@ def add_level_arguments(parser: argparse.ArgumentParser) -> None:
         )
 
 
+def add_reading_arguments(parser: argparse.ArgumentParser, format_option: str = "--format") -> None:
+    """Add what files of unknown origin do not say about themselves."""
+    parser.add_argument(
+        "--encoding",
+        choices=("srgb", "linear"),
+        help="encoding of the values (default: that of the file format; sRGB for pictures of "
+        "unknown origin)",
+    )
+    parser.add_argument(
+        "--orientation",
+        choices=("landscape", "transposed"),
+        help="landscape: disparity along x; transposed: along y, as in portrait pairs (default: "
+        "that of the file format; landscape for pictures of unknown origin)",
+    )
+    parser.add_argument(
+        format_option,
+        dest="capture_format",
+        metavar="ID",
+        help="format of the files, such as picture-pair (default: recognised)",
+    )
+
+
+def add_optics_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the optics, which replace what the EXIF data say."""
+    group = parser.add_argument_group("optics of the camera (default: from EXIF, if present)")
+    meanings = {
+        "--focal-length-mm": "focal length",
+        "--f-number": "f-number",
+        "--focus-distance-m": "focus distance",
+        "--sensor-width-mm": "width of the sensor that the picture shows, such as 36",
+    }
+    for option, meaning in meanings.items():
+        group.add_argument(option, type=length_argument, metavar="NUMBER", help=meaning)
+
+
 def open_given_capture(arguments: argparse.Namespace) -> DualPixelCapture:
-    """Open the capture that the arguments name."""
+    """Open the capture that the arguments name; notes on stderr."""
+    capture = read_given_capture(arguments)
+    for note in capture.notes:
+        tell(note)
+    return capture
+
+
+def read_given_capture(arguments: argparse.Namespace) -> DualPixelCapture:
+    """Open the capture that the arguments name, with the optics they give."""
     from napari_dpdeblur.capture import open_capture
 
-    return open_capture(*arguments.capture, **given_levels(arguments))
+    capture = open_capture(*arguments.capture, **given_reading(arguments))
+    return capture.with_optics(**given_optics(arguments))
 
 
-def given_levels(arguments: argparse.Namespace) -> dict[str, float | None]:
+def given_levels(arguments: argparse.Namespace) -> dict[str, Any]:
     """The levels as keyword arguments of `open_capture`; None keeps that of the file format."""
     return {"black": arguments.black_level, "white": arguments.white_level}
+
+
+def given_reading(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Levels, encoding, orientation and format as keyword arguments of `open_capture`."""
+    return {
+        **given_levels(arguments),
+        "encoding": arguments.encoding,
+        "orientation": arguments.orientation,
+        "format": arguments.capture_format,
+    }
+
+
+def given_optics(arguments: argparse.Namespace) -> dict[str, float | None]:
+    """The optics as keyword arguments of `DualPixelCapture.with_optics`."""
+    names = ("focal_length_mm", "f_number", "focus_distance_m", "sensor_width_mm")
+    return {name: getattr(arguments, name, None) for name in names}
 
 
 def add_calibration_argument(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +136,21 @@ def add_fit_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "cpu", "cuda", "mps"),
         help="where to compute (default: auto, a GPU if available)",
     )
-    parser.add_argument("--layers", type=int, metavar="N", help="layers of the multiplane image")
+    parser.add_argument(
+        "--layers",
+        type=layers_argument,
+        metavar="N",
+        help="layers of the multiplane image, or automatic (default): as many as there are "
+        "surfaces with preset standard, else 12",
+    )
+    parser.add_argument(
+        "--sides",
+        choices=("both", "behind"),
+        help="where the scene may lie: on both sides of the focus plane (default) or only behind",
+    )
+    parser.add_argument(
+        "--swap-views", action="store_true", help="exchange the left and the right view"
+    )
 
 
 def given_settings(arguments: argparse.Namespace) -> FitSettings:
@@ -86,7 +161,11 @@ def given_settings(arguments: argparse.Namespace) -> FitSettings:
         warnings.simplefilter("always", FutureWarning)
         settings = FitSettings.read(arguments.settings) if arguments.settings else FitSettings()
         settings = settings.changed(
-            preset=arguments.preset, device=arguments.device, layers=arguments.layers
+            preset=arguments.preset,
+            device=arguments.device,
+            layers=arguments.layers,
+            sides=arguments.sides,
+            swap_views=arguments.swap_views or None,
         )
     unused = [
         f"setting {name} is not used by preset {settings.preset}"
@@ -111,6 +190,18 @@ def crop_argument(text: str) -> Crop:
             f"must be four whole numbers Y,X,H,W, not {text!r}"
         ) from None
     return top, left, height, width
+
+
+def layers_argument(text: str) -> int | str:
+    """Parse a number of layers, or the word automatic."""
+    if text == "automatic":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number or automatic, not {text!r}"
+        ) from None
 
 
 def count_argument(text: str) -> int:
@@ -158,6 +249,27 @@ def size_argument(text: str) -> tuple[int, int]:
             f"must be WIDTHxHEIGHT, such as 1920x1080, not {text!r}"
         ) from None
     return width, height
+
+
+def add_sign_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the values of a true defocus map mean: `sign` is None if neither is given."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--signed",
+        dest="sign",
+        action="store_const",
+        const="signed",
+        help="the true defocus map is signed, negative in front of the focus plane: floats (TIFF "
+        "or .npy) in defocus scales, NaN = unknown, or 16 bits with 32768 + 8192 d, 0 = unknown "
+        "(default: only floats with negative values)",
+    )
+    group.add_argument(
+        "--unsigned",
+        dest="sign",
+        action="store_const",
+        const="unsigned",
+        help="the true defocus map has no sign: compare it with the absolute value of the result",
+    )
 
 
 def add_output_argument(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from napari_dpdeblur.cli.arguments import (
     add_capture_arguments,
     add_json_argument,
     add_output_argument,
-    given_levels,
+    given_reading,
     print_result,
 )
 
@@ -27,7 +27,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "square pixels. PNG: 16-bit grey on the 14-bit scale of the published scenes (black "
         "1024, white 16383). TIFF: float32, linear, (raw - black) / white.",
     )
-    add_capture_arguments(parser)
+    add_capture_arguments(parser, format_option="--input-format")
     add_output_argument(parser)
     parser.add_argument(
         "--format",
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
     files: list[str] = []
     with atomic_folder(arguments.output, overwrite=False, known_files=()) as partial:
         for paths in tqdm(pending, desc="Converting", unit="capture", delay=1):
-            capture = open_capture(*paths, **given_levels(arguments))
+            capture = open_capture(*paths, **given_reading(arguments))
             files += write_pair(capture, partial, arguments.format)
     folder = str(arguments.output)
     print_result({"folder": folder, "files": files}, arguments.json)

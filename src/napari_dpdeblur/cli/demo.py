@@ -27,7 +27,7 @@ SIMULATED_FILES = (
     CALIBRATION_FILE,
 )
 SIZE = (504, 672)
-SEED = 2
+SEED = 4
 PRESET: Preset = "standard"
 
 
@@ -36,9 +36,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "demo",
         help="fit a built-in scene and show the result",
-        description="Simulate a capture, fit it, write a run folder with a preview picture, and "
-        "open the folder in napari if there is a display and a Qt binding. An earlier demo in the "
-        "same folder is replaced.",
+        description="Simulate a capture with objects on both sides of the focus plane, fit it, "
+        "write a run folder with a preview picture, and open the folder in napari if there is a "
+        "display and a Qt binding. An earlier demo in the same folder is replaced.",
     )
     parser.add_argument(
         "-o",
@@ -56,13 +56,14 @@ def run(arguments: argparse.Namespace) -> None:
     """Simulate, fit, write, show."""
     from napari_dpdeblur.datasets.synthetic.simulation import simulate
     from napari_dpdeblur.results.atomic_folder import atomic_folder, check_output_folder
-    from napari_dpdeblur.results.run_folder import RUN_FILES
+    from napari_dpdeblur.results.run_folder import OPTIONAL_FILES, RUN_FILES
 
-    known_files = (*RUN_FILES, *SIMULATED_FILES)
+    needed = {*RUN_FILES, *SIMULATED_FILES}
+    known_files = (*needed, *OPTIONAL_FILES)
     # A folder with only some of a demo's files is a simulation or run of the user.
-    is_demo = not _names(arguments.output) < set(known_files)
+    is_demo = not _names(arguments.output) - set(OPTIONAL_FILES) < needed
     check_output_folder(arguments.output, overwrite=is_demo, known_files=known_files)
-    simulation = simulate(*SIZE, seed=SEED)
+    simulation = simulate(*SIZE, seed=SEED, both_sides=True)
     result = _fit(simulation)
     with atomic_folder(arguments.output, overwrite=True, known_files=known_files) as partial:
         _write(simulation, result, partial)

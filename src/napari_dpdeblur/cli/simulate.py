@@ -31,7 +31,8 @@ def add_parser(subparsers: Subparsers) -> None:
         help="render a capture of a synthetic scene",
         description="Write a capture of a synthetic scene in the format of the phone app "
         f"({NAME}_left.pgm, {NAME}_right.pgm), its calibration ({CALIBRATION_FILE}) and the "
-        f"ground truth: {NAME}_all_in_focus.tif, {NAME}_defocus.tif and the layers, {MPI_FILE}.",
+        f"ground truth: {NAME}_all_in_focus.tif, {NAME}_defocus.tif (negative in front of the "
+        f"focus plane) and the layers, {MPI_FILE}.",
     )
     add_output_argument(parser)
     parser.add_argument(
@@ -45,6 +46,12 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--noise-free", action="store_true", help="add no noise, only 10-bit quantisation"
     )
+    parser.add_argument(
+        "--both-sides",
+        action="store_true",
+        help="a subject in focus with objects behind and in front of it; without, everything lies "
+        "behind the focus plane",
+    )
     add_json_argument(parser)
     parser.set_defaults(run=run)
 
@@ -56,7 +63,9 @@ def run(arguments: argparse.Namespace) -> None:
 
     width, height = arguments.size
     with atomic_folder(arguments.output, overwrite=False, known_files=()) as partial:
-        simulation = simulate(height, width, arguments.seed, arguments.noise_free)
+        simulation = simulate(
+            height, width, arguments.seed, arguments.noise_free, arguments.both_sides
+        )
         files = write_simulation(simulation, partial)
     print_result({"folder": str(arguments.output), "files": files}, arguments.json)
 

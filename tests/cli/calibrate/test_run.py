@@ -156,6 +156,99 @@ def test_simulate_writes_what_run_needs(tmp_path):
     assert names == {"discs", "white", "black", "sheets", "target.json", "truth.dpcal"}
 
 
+# both sides of the focus plane
+
+
+@pytest.fixture(scope="module")
+def two_sided(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Simulated captures of both sides."""
+    folder = tmp_path_factory.mktemp("two_sided") / "shots"
+    given = ["calibrate", "simulate", "-o", str(folder), "--size", "672x504", "--burst", "1"]
+    assert main([*given, "--front"]) == 0
+    return folder
+
+
+FRONT = ("front_discs", "front_white", "front_black")
+
+
+def front_arguments(folder: Path, names: tuple[str, ...] = FRONT) -> list[str]:
+    pairs = [(f"--{name.replace('_', '-')}", str(folder / name)) for name in names]
+    return [word for pair in pairs for word in pair]
+
+
+@pytest.fixture(scope="module")
+def both_sides(two_sided: Path) -> Path:
+    output = two_sided.parent / "both.dpcal"
+    given = [*arguments(two_sided, output), *front_arguments(two_sided), "--kernel-size", "41"]
+    assert main(given) == 0
+    return output
+
+
+def test_simulate_writes_both_sides(two_sided):
+    names = {path.name for path in two_sided.iterdir()}
+    groups = {"discs", "white", "black", "sheets", *FRONT}
+    assert names == {*groups, "target.json", "truth.dpcal"}
+    truth = load_calibration(two_sided / "truth.dpcal")
+    assert truth.front == "measured"
+    assert truth.front_scale == pytest.approx(-4.2 / 5.3, abs=0.02)
+
+
+def test_run_measures_both_sides(both_sides, two_sided, capsys):
+    calibration = load_calibration(both_sides)
+    truth = load_calibration(two_sided / "truth.dpcal")
+    assert calibration.front_scale == pytest.approx(truth.front_scale, abs=0.05)
+    assert main(["calibrate", "show", str(both_sides)]) == 0
+    out = capsys.readouterr().out
+    assert "in front of the focus plane: " in out
+    assert "kernels in front of the focus plane: measured" in out
+    assert main(["calibrate", "show", str(both_sides), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["front"] == "measured"
+
+
+def test_one_side_says_that_the_front_is_derived(result, capsys):
+    assert main(["calibrate", "show", str(result)]) == 0
+    assert "in front of the focus plane: derived from the back" in capsys.readouterr().out
+
+
+def test_exchanged_folders(two_sided, tmp_path, failure):
+    changes = {name: two_sided / f"front_{name}" for name in ("discs", "white", "black")}
+    given = arguments(two_sided, tmp_path / "o.dpcal", **changes)
+    for name in ("discs", "white", "black"):
+        given += [f"--front-{name}", str(two_sided / name)]
+    assert "The two sets of captures are exchanged" in failure(*given)
+    assert not (tmp_path / "o.dpcal").exists()
+
+
+def test_a_part_of_the_front_set(two_sided, tmp_path, failure):
+    given = arguments(two_sided, tmp_path / "o.dpcal")
+    message = failure(*given, *front_arguments(two_sided, ("front_discs", "front_black")))
+    assert "No capture of the white screen in front of the focus plane was given" in message
+
+
+def test_captures_of_both_sides_in_one_folder(two_sided, tmp_path, failure):
+    mixed = tmp_path / "mixed"
+    shutil.copytree(two_sided / "discs", mixed)
+    shutil.copytree(two_sided / "front_discs", mixed, dirs_exist_ok=True)
+    message = failure(*arguments(two_sided, tmp_path / "o.dpcal", discs=mixed))
+    assert "The capture 20240101_130000_000 of the discs was made with the target" in message
+
+
+def test_distance_from_both_sides_of_one_calibration(both_sides, result, tmp_path, failure):
+    copy = tmp_path / "both.dpcal"
+    shutil.copy(both_sides, copy)
+    given = ["calibrate", "distance", str(copy)]
+    known = ["--at", "0.5", str(copy)]
+    assert main([*given, *known, "--front-at", "0.1", str(copy)]) == 0
+    calibration = load_calibration(copy)
+    a, b = calibration.lens_constants
+    assert a + b / 0.5 == pytest.approx(1.0, abs=1e-6)
+    assert a + b / 0.1 == pytest.approx(calibration.front_scale, abs=1e-6)
+    message = failure(*given, *known, "--front-at", "0.1", str(result))
+    assert "has no kernels that were measured in front of the focus plane" in message
+    message = failure(*given, "--constants", "1", "2", "--front-at", "0.1", str(copy))
+    assert "give it with --at, not with --constants" in message
+
+
 # bad input
 
 

@@ -7,10 +7,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import benchmark_data
 import pytest
 import tifffile
 from benchmark_data import CALIBRATION, SIZE, write_data
 
+from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.cli import main
 
 
@@ -120,3 +122,18 @@ def test_baseline(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     arguments[1] = "onnx"
     assert main([*arguments, "-o", str(tmp_path / "o")]) == 2
     assert "--model FILE is needed for the method onnx, and only for it." in capsys.readouterr().err
+
+
+def test_a_benchmark_with_an_estimated_lens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(benchmark_data, "SIZE", (288, 384))  # enough to estimate a lens from
+    (tmp_path / "data").mkdir()
+    folder = write_data(tmp_path / "data", ("001",))
+    report = tmp_path / "report"
+    words = ["benchmark", str(folder), "-o", str(report), "--estimate-lens", "--json"]
+    assert main([*words, "--methods", "input", "--threads", "1"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["rows"] == 1
+    assert "the lens was estimated from 1 of the scenes." in printed.err
+    assert load_calibration(report / "lens.dpcal").is_estimated

@@ -11,6 +11,7 @@ from napari_dpdeblur.cli.arguments import add_json_argument, print_result
 from napari_dpdeblur.errors import CalibrationError
 
 if TYPE_CHECKING:
+    from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.cli.arguments import Subparsers
 
 
@@ -32,7 +33,15 @@ def add_parser(steps: Subparsers) -> None:
         nargs=2,
         action="append",
         metavar=("M", "CAL"),
-        help="distance in metres and the calibration made there; give at least two",
+        help="distance in metres and the calibration made there; two distances are needed",
+    )
+    parser.add_argument(
+        "--front-at",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("M", "CAL"),
+        help="as --at, for the captures in front of the focus plane of a calibration of both sides",
     )
     add_json_argument(parser)
     parser.set_defaults(run=run)
@@ -49,15 +58,33 @@ def run(arguments: argparse.Namespace) -> None:
             f"{arguments.calibration} is a published folder and is not changed; in Python, "
             "save_calibration(load_calibration(folder), 'camera.dpcal') converts it to a file."
         )
+    if arguments.constants and arguments.front_at:
+        raise CalibrationError(
+            "--front-at is for constants that are computed; give it with --at, not with "
+            "--constants."
+        )
     if arguments.constants:
         base = replace(base, lens_constants=checked_constants(*arguments.constants))
     else:
         known = [(_metres(text), load_calibration(path)) for text, path in arguments.at]
+        known += [(_metres(text), _front_of(path)) for text, path in arguments.front_at]
         base = with_lens_constants(base, known)
     save_calibration(base, arguments.calibration)
     a, b = base.lens_constants or (0.0, 0.0)
     result = {"calibration": str(arguments.calibration), "A": a, "B": b}
     print_result(result, arguments.json)
+
+
+def _front_of(path: str) -> Calibration:
+    from napari_dpdeblur.calibration import load_calibration
+
+    front = load_calibration(path).front_side()
+    if front is None:
+        raise CalibrationError(
+            f"{path} has no kernels that were measured in front of the focus plane; run the "
+            "calibration with --front-discs, --front-white and --front-black."
+        )
+    return front
 
 
 def _metres(text: str) -> float:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from napari_dpdeblur.cli.arguments import add_json_argument
 
 if TYPE_CHECKING:
+    from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.cli.arguments import Subparsers
 
 
@@ -40,18 +41,25 @@ def run(arguments: argparse.Namespace) -> None:
     calibration = load_calibration(arguments.calibration)
     picture = arguments.picture or Path(f"{arguments.calibration}.png")
     write_calibration_picture(calibration, picture)
-    print_verdict(calibration.verdict, str(arguments.calibration), arguments.json)
+    print_verdict(calibration, str(arguments.calibration), arguments.json)
     if not arguments.json:
         print(f"picture: {picture}")
 
 
-def print_verdict(verdict: dict[str, Any] | None, path: str, as_json: bool) -> None:
+def print_verdict(calibration: Calibration, path: str, as_json: bool) -> None:
     """Print the verdict on the calibration in a file, for people or for scripts."""
     from napari_dpdeblur.calibration.verdict import verdict_lines
 
+    verdict = calibration.verdict
     if as_json:
-        print(json.dumps({"calibration": path, "verdict": verdict}, indent=2))
-    elif verdict is None or "checks" not in verdict:
-        print(f"{path}: this calibration has no verdict; only `calibrate run` stores one.")
+        result = {"calibration": path, "front": calibration.front, "verdict": verdict}
+        print(json.dumps(result, indent=2))
+        return
+    if verdict is None or "checks" not in verdict:
+        print(
+            f"{path}: this calibration has no verdict; `calibrate run` and `calibrate estimate` "
+            "store one."
+        )
     else:
         print("\n".join([path, *verdict_lines(verdict)]))
+    print(f"kernels in front of the focus plane: {calibration.front}")

@@ -24,7 +24,8 @@ def add_parser(steps: Subparsers) -> None:
         "simulate",
         help="render captures to try the other steps",
         description="Write folders of simulated captures (discs, white, black, sheets), "
-        "target.json and the true calibration, truth.dpcal, to try `run` without a camera.",
+        "target.json and the true calibration, truth.dpcal, to try `run` without a camera. With "
+        "--front also captures with the target in front of the focus plane.",
     )
     add_output_argument(parser)
     parser.add_argument(
@@ -41,6 +42,12 @@ def add_parser(steps: Subparsers) -> None:
         metavar="N",
         help="captures of the discs (default: 6)",
     )
+    parser.add_argument(
+        "--front",
+        action="store_true",
+        help="also write front_discs, front_white and front_black: the target in front of the "
+        "focus plane, through a lens whose two sides differ",
+    )
     add_seed_argument(parser, "the noise")
     add_json_argument(parser)
     parser.set_defaults(run=run)
@@ -56,10 +63,16 @@ def run(arguments: argparse.Namespace) -> None:
 
     width, height = arguments.size
     target = Target.for_screen(width, height, 48.0)
-    lens = synthetic_calibration(height, width)
+    lens = synthetic_calibration(height, width, has_front=arguments.front)
+    near_side = lens.front_side()
     with atomic_folder(arguments.output, overwrite=False, known_files=()) as partial:
         shoot = simulate_shoot(target, lens, burst=arguments.burst, seed=arguments.seed)
-        files = write_shoot(shoot, target, partial)
+        front = None
+        if near_side is not None:
+            front = simulate_shoot(
+                target, near_side, burst=arguments.burst, sheets=0, seed=arguments.seed + 1
+            )
+        files = write_shoot(shoot, target, partial, front)
         save_calibration(lens, partial / "truth.dpcal")
         names = [str(path.relative_to(partial)) for path in files]
     result = {"folder": str(arguments.output), "files": [*names, "truth.dpcal"]}

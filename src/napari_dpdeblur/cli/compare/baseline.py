@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from napari_dpdeblur.cli.arguments import (
-    add_calibration_argument,
     add_capture_arguments,
     add_json_argument,
     add_output_argument,
     open_given_capture,
     print_result,
 )
+from napari_dpdeblur.cli.lens import add_lens_argument, given_calibration, lens_of
 from napari_dpdeblur.evaluation.baselines.registry import BASELINES
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("method", choices=(*BASELINES, "onnx"), help="method to run")
     add_capture_arguments(parser)
-    add_calibration_argument(parser)
+    add_lens_argument(parser, "estimate the lens from the capture")
     parser.add_argument("--model", type=Path, metavar="FILE", help="ONNX file, for onnx")
     add_output_argument(parser)
     add_json_argument(parser)
@@ -40,7 +40,6 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the method and write its images."""
-    from napari_dpdeblur.calibration import load_calibration
     from napari_dpdeblur.errors import EvaluationError
     from napari_dpdeblur.evaluation.comparison import methods
     from napari_dpdeblur.evaluation.comparison.result_store import IMAGE_FILE, MAP_FILE
@@ -55,7 +54,9 @@ def run(arguments: argparse.Namespace) -> None:
         method = methods.known_method(arguments.method)
     capture = open_given_capture(arguments)
     with atomic_folder(arguments.output, overwrite=False, known_files=()) as partial:
-        prediction = method.predict(capture, load_calibration(arguments.calibration))
+        calibration = given_calibration(arguments.calibration)
+        calibration = calibration or lens_of(capture, is_quiet=arguments.json)
+        prediction = method.predict(capture, calibration)
         made = {IMAGE_FILE: prediction.all_in_focus, MAP_FILE: prediction.defocus_map}
         arrays = {name: array for name, array in made.items() if array is not None}
         for name, array in arrays.items():

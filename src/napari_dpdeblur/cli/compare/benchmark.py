@@ -7,15 +7,25 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from napari_dpdeblur.cli.arguments import add_json_argument, count_argument, print_result
+from napari_dpdeblur.cli.arguments import (
+    add_json_argument,
+    add_sign_arguments,
+    count_argument,
+    print_result,
+    tell,
+)
+from napari_dpdeblur.cli.lens import estimated_lens
 from napari_dpdeblur.errors import EvaluationError
 from napari_dpdeblur.evaluation.baselines.registry import BASELINES
 
 if TYPE_CHECKING:
+    from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.cli.arguments import Subparsers
     from napari_dpdeblur.evaluation.comparison.benchmark import Benchmark
     from napari_dpdeblur.evaluation.comparison.methods import NamedMethod
     from napari_dpdeblur.evaluation.comparison.result_store import Row
+
+MAX_LENS_SCENES = 8
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -53,6 +63,13 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CAL",
         help="calibration file or folder (default: DATA/calibration)",
     )
+    parser.add_argument(
+        "--estimate-lens",
+        action="store_true",
+        help="estimate one lens from the scenes, at most eight of them, and keep it in REPORT as "
+        "lens.dpcal",
+    )
+    add_sign_arguments(parser)
     parser.add_argument("--scenes", nargs="+", metavar="NAME", help="only these scenes")
     parser.add_argument("--threads", type=count_argument, metavar="N", help="CPU threads to use")
     add_json_argument(parser)
@@ -112,10 +129,14 @@ def compare(
     from napari_dpdeblur.evaluation.comparison.write import write_comparison
 
     scenes = arguments.scenes or find_scenes(arguments.data)
-    calibration = load_calibration(_calibration(arguments))
     store = ResultStore(arguments.output)
+    if arguments.estimate_lens:
+        store.make_folder()
+        calibration = _estimated(arguments, scenes)
+    else:
+        calibration = load_calibration(_calibration(arguments))
     crop = getattr(arguments, "crop", None)
-    benchmark = Benchmark(arguments.data, calibration, methods, scenes, store, crop)
+    benchmark = Benchmark(arguments.data, calibration, methods, scenes, store, crop, arguments.sign)
     store.make_folder()
     _limit_threads(arguments.threads)
     rows = _rows_with_bar(benchmark, arguments.json)
@@ -137,9 +158,22 @@ def _calibration(arguments: argparse.Namespace) -> Path:
     default: Path = arguments.data / "calibration"
     if arguments.calibration is None and not default.exists():
         raise EvaluationError(
-            f"The data folder {arguments.data} has no folder calibration; use --calibration CAL."
+            f"The data folder {arguments.data} has no folder calibration; use --calibration CAL "
+            "or --estimate-lens."
         )
     return arguments.calibration or default
+
+
+def _estimated(arguments: argparse.Namespace, scenes: Sequence[str]) -> Calibration:
+    """The lens of the scenes, estimated once for a report."""
+    from napari_dpdeblur.evaluation.comparison.benchmark import opened_scene
+
+    step = -(-len(scenes) // MAX_LENS_SCENES)
+    captures = [opened_scene(arguments.data, scene) for scene in scenes[::step]]
+    kept = arguments.output / "lens.dpcal"
+    lens = estimated_lens(captures, is_quiet=arguments.json, kept=kept, resume=True)
+    tell(f"the lens was estimated from {len(captures)} of the scenes.")
+    return lens
 
 
 def _limit_threads(threads: int | None) -> None:

@@ -42,9 +42,15 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Read, fuse, write."""
-    from napari_dpdeblur.evaluation.focus_stack.files import find_slices, read_slices, write_truth
+    from napari_dpdeblur.evaluation.focus_stack.files import (
+        check_truth,
+        find_slices,
+        read_slices,
+        write_truth,
+    )
     from napari_dpdeblur.evaluation.focus_stack.fusion import stack_truth
 
+    check_truth(arguments.output, arguments.name, arguments.overwrite)
     slices = read_slices(find_slices(arguments.slices))
     truth = stack_truth(slices, align=not arguments.no_align)
     files = write_truth(truth, arguments.output, arguments.name, arguments.overwrite)
