@@ -66,12 +66,13 @@ def test_every_panel_and_sample_is_listed():
     contributions = PluginManifest.from_file(PACKAGED).contributions
     panels = [widget.display_name for widget in contributions.widgets]
     assert panels == ["Calibrate", "Fit", "Inspect", "Evaluate"]
-    assert len(contributions.sample_data) == 18
+    assert len(contributions.sample_data) == 21
     used = {
         *(widget.command for widget in contributions.widgets),
         *(sample.command for sample in contributions.sample_data),
         *(reader.command for reader in contributions.readers),
         *(writer.command for writer in contributions.writers),
+        *(item.command for items in contributions.menus.values() for item in items),
     }
     assert used == {command.id for command in contributions.commands}
 

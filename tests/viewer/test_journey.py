@@ -81,7 +81,7 @@ def check_result(viewer, group):
     lens = queries.calibrations(viewer)["synthetic lens"]
     truth = queries.layer_of(viewer, group, TRUE_IMAGE).data * lens.vignetting[0]
     captured = lens.prepare(queries.captures(viewer)[group])[0, 0]
-    assert likeness(result.all_in_focus[0], truth) > likeness(captured, truth) + 0.03
+    assert likeness(result.all_in_focus[0], truth) > likeness(captured, truth) + 0.015
     defocus = queries.layer_of(viewer, group, TRUE_DEFOCUS).data
     assert likeness(result.defocus_map, defocus) > 0.8
     assert queries.layer_of(viewer, group, ALL_IN_FOCUS).visible

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 
 import cv2
 import numpy as np
 import pytest
+from napari.utils.notifications import notification_manager
 from npe2 import PluginManager
 
 from napari_dpdeblur.calibration import save_calibration
@@ -113,6 +115,18 @@ def test_the_views_come_back_with_a_run_if_their_files_are_unchanged(
     assert len(get_reader(folder)(folder)) == 4
 
 
+def test_pictures_come_back_with_a_run_as_they_were_read(make_result, canon_data, tmp_path):
+    from napari_dpdeblur.capture import open_capture
+
+    result = make_result()
+    capture = open_capture(canon_data / "box_001", encoding="linear", white=250, black=3)
+    result.provenance["capture"] = capture.with_orientation("transposed").describe()
+    folder = str(write_run(result, tmp_path / "run"))
+    read = get_reader(folder)(folder)[0][1]["metadata"]["dpdeblur"].capture
+    assert (read.encoding, read.black, read.white) == ("linear", 3, 250)
+    assert read.shape == (2, 3, 768, 512)
+
+
 def test_a_run_cannot_have_other_files_decoded(make_result, capture_files, tmp_path, monkeypatch):
     def decode(*files):
         raise AssertionError(f"{files} are decoded")
@@ -170,6 +184,42 @@ def test_a_folder_with_everything_opens_everything(
     assert "lens kernels" in names(layers)
 
 
+def test_a_run_brings_its_lens_without_layers_of_its_own(calibration, make_result, tmp_path):
+    folder = tmp_path / "run"
+    write_run(dataclasses.replace(make_result(), calibration=calibration), folder)
+    layers = get_reader(str(folder))(str(folder))
+    assert names(layers) == [
+        "scene all-in-focus",
+        "scene defocus map",
+        "scene confidence",
+        "scene MPI",
+    ]
+    held = {layer_info(layer).calibration.content_hash() for layer in layers}
+    assert held == {calibration.content_hash()}
+
+
+def test_a_canon_pair_and_its_folder(canon_data):
+    folder = canon_data / "box_001"
+    expected = ["box_001 right", "box_001 left"]
+    for given in (str(folder), str(folder / "r.png"), [str(folder / f"{s}.png") for s in "lr"]):
+        assert names(get_reader(given)(given)) == expected
+    assert get_reader(str(folder / "depth_mm.png")) is None
+    assert get_reader([str(folder / "l.png"), str(folder / "depth_mm.png")]) is None
+
+
+def test_two_files_with_names_that_say_nothing(canon_data, tmp_path):
+    for name, view in (("x.png", "r.png"), ("y.png", "l.png")):
+        (tmp_path / name).write_bytes((canon_data / "box_001" / view).read_bytes())
+    given = [str(tmp_path / "y.png"), str(tmp_path / "x.png")]
+    before = len(notification_manager.records)
+    (_, (_, options, _)) = get_reader(given)(given)
+    assert options["metadata"]["dpdeblur"].capture.source.files == tuple(given)
+    message = str(list(notification_manager.records)[before:][-1].message)
+    assert "y.png is taken as the left" in message
+    assert get_reader(given[0]) is None
+    assert get_reader([*given, given[0]]) is None
+
+
 @pytest.fixture
 def foreign_files(tmp_path):
     """Pictures and folders of other people, some with names like ours."""
@@ -201,10 +251,12 @@ def test_napari_does_not_even_ask_for_them(foreign_files):
     """A dialog pops up for every file that the patterns of two readers match."""
     plugins = PluginManager.instance()
     plugins.discover()
-    for name in ("holiday.png", "img_1.png", "picture.jpg", "stack.tif", "plain.pgm", "a.yaml"):
+    foreign = ("holiday.png", "img_1.png", "picture.jpg", "stack.tif", "plain.pgm", "a.yaml")
+    for name in (*foreign, "copyright.png", "final.tif", "depth_mm.png", "d.png"):
         readers = plugins.iter_compatible_readers([name])
         assert PLUGIN not in [reader.plugin_name for reader in readers]
-    for name in ("1_left.png", "1P0A_L.png", "1P0A_R.JPG", "x.CR2", "cam.dpcal", "run.yaml"):
+    ours = ("1_left.png", "1P0A_L.png", "1P0A_R.JPG", "x.CR2", "x.CR3", "cam.dpcal", "run.yaml")
+    for name in (*ours, "l.png", "R.tif", "left.jpg", "a.png", "scene-r.tiff", "x_left.jpeg"):
         readers = plugins.iter_compatible_readers([name])
         assert PLUGIN in [reader.plugin_name for reader in readers], name
 

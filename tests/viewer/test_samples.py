@@ -28,8 +28,19 @@ def test_the_synthetic_sample_is_complete(viewer_model):
     shown = [layer.name for layer in viewer_model.layers if layer.visible]
     assert shown == ["synthetic right", "synthetic left"]
     truth = queries.layer_of(viewer_model, "synthetic", TRUE_DEFOCUS)
-    assert 0.1 <= truth.data.min() < 0.5 < 1.0 < truth.data.max() <= 1.4
+    assert truth.data.min() == np.float32(-0.8)
+    assert truth.data.max() == 1
     assert queries.layer_of(viewer_model, "synthetic", TRUE_IMAGE).data.shape == (288, 384)
+
+
+def test_the_subject_of_the_synthetic_sample_is_in_focus(viewer_model):
+    """Between blurred objects behind it and in front of it."""
+    for data, options, _ in samples.synthetic():
+        viewer_model.add_image(data, **options)
+    defocus = queries.layer_of(viewer_model, "synthetic", TRUE_DEFOCUS).data
+    assert defocus[150, 192] == 0
+    assert (defocus > 0.15).mean() > 0.3
+    assert (defocus < -0.15).mean() > 0.2
 
 
 def test_the_synthetic_sample_needs_no_torch():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import os
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -66,6 +67,16 @@ def test_the_run_folder_from_all_layers(saved_model, scene_capture, calibration,
     np.testing.assert_array_equal(back.all_in_focus, result.all_in_focus)
     np.testing.assert_array_equal(back.confidence, result.confidence)
     assert back.provenance == result.provenance
+
+
+def test_the_lens_is_saved_with_the_layers(viewer_model, make_result, calibration, tmp_path):
+    from npe2 import PluginManager
+
+    PluginManager.instance().discover()
+    put_layers(viewer_model, run_layers(replace(make_result(), calibration=calibration)))
+    viewer_model.layers.save(str(tmp_path / "scene.dprun"), plugin=PLUGIN)
+    back = read_run(tmp_path / "scene.dprun")
+    assert back.calibration.content_hash() == calibration.content_hash()
 
 
 def test_a_result_comes_back_to_where_it_was(saved_model, tmp_path):

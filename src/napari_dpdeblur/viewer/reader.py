@@ -17,14 +17,16 @@ from napari.utils.notifications import show_info
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import (
     DualPixelCapture,
-    find_captures,
     looks_like_capture,
     open_capture,
 )
 from napari_dpdeblur.capture.image_file import MAX_BYTES
+from napari_dpdeblur.capture.pairing import looks_like_pair, sole_capture
+from napari_dpdeblur.capture.picture_pair import PICTURE_PAIR
 from napari_dpdeblur.errors import CaptureError, DpDeblurError
 from napari_dpdeblur.files import digest
 from napari_dpdeblur.results import Result, read_run
+from napari_dpdeblur.results.run_folder import LENS_FILE
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import watch
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
@@ -38,6 +40,7 @@ from napari_dpdeblur.viewer.layers.metadata import (
     layer_info,
     set_layer_info,
 )
+from napari_dpdeblur.viewer.reading_dialog import confirmed
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Reader = Callable[[Paths], list[Any]]
@@ -53,8 +56,10 @@ def get_reader(path: Paths) -> Reader | None:
     """A function that reads ``path``, or None if it is not ours."""
     try:
         paths = _as_list(path)
-        if len(paths) > 1:
-            return read_pair if all(looks_like_capture(p) for p in paths) else None
+        if len(paths) == 2:
+            return read_pair if looks_like_pair(*paths) else None
+        if len(paths) > 2:
+            return None
         return _reader_of(paths[0])
     except (OSError, ValueError, TypeError, IndexError):
         return None
@@ -73,7 +78,8 @@ def _reader_of(path: Path) -> Reader | None:
 def read_pair(paths: Paths) -> list[Any]:
     """Both views of a capture from either file or both, except for views that are open.
 
-    napari opens two files that were dropped together one by one: the second one adds nothing.
+    A user at the window is asked how to read files that do not say it. napari opens two files that
+    were dropped together one by one: the second one adds nothing.
     """
     _watch_viewer()
     given = [str(path) for path in _as_list(paths)]
@@ -83,9 +89,13 @@ def read_pair(paths: Paths) -> list[Any]:
         if any(set(given) & set(view.opened_from) for view in views.values()):
             show_info(f"{capture.name} is already open.")
         return NOTHING
-    layers = capture_layers(capture)
+    read = confirmed(capture)
+    if read is None:
+        return NOTHING
+    _show_notes(read)
+    layers = capture_layers(read)
     for view in views.values():  # the view that was left has to belong to the same record
-        layers = capture_layers(view.capture or capture, view.group)
+        layers = capture_layers(view.capture or read, view.group)
     missing = [layer for layer in layers if kind_of(layer) not in views]
     for layer in missing:
         _note_files(layer, given)
@@ -104,16 +114,32 @@ def read_folder(paths: Paths) -> list[Any]:
     _watch_viewer()
     folder = _as_list(paths)[0]
     parts = _parts_of(folder)
+    result = read_run(folder) if "run" in parts else None
+    has_lens = result is not None and result.calibration is not None
     layers: list[LayerData] = []
     for calibration_path in parts.get("calibration", []):
-        layers += read_calibration(calibration_path)
+        if not (has_lens and calibration_path.name == LENS_FILE):  # the layers of the run hold it
+            layers += read_calibration(calibration_path)
     if len(parts) > 1:
         layers = [hidden(layer) for layer in layers]
     if "capture" in parts:
-        layers += capture_layers(open_capture(*parts["capture"]))
-    if "run" in parts:
-        layers += _read_result(folder, with_capture="capture" not in parts)
-    return layers
+        layers += _read_capture(parts["capture"])
+    if result is not None:
+        layers += _result_layers(result, with_capture="capture" not in parts)
+    return layers or NOTHING
+
+
+def _read_capture(files: list[Path]) -> list[LayerData]:
+    capture = confirmed(open_capture(*files))
+    if capture is None:
+        return []
+    _show_notes(capture)
+    return capture_layers(capture)
+
+
+def _show_notes(capture: DualPixelCapture) -> None:
+    for note in capture.notes:
+        show_info(note)
 
 
 def is_run(folder: Path) -> bool:
@@ -133,10 +159,9 @@ def _parts_of(folder: Path) -> dict[str, list[Path]]:
 
 def _capture_in(folder: Path) -> list[Path]:
     try:
-        found = find_captures(folder)
+        return list(sole_capture(folder) or [])
     except CaptureError:
         return []
-    return list(found[0]) if len(found) == 1 else []
 
 
 def _calibrations_in(folder: Path) -> list[Path]:
@@ -145,9 +170,8 @@ def _calibrations_in(folder: Path) -> list[Path]:
     return [*([folder] if is_published else []), *files]
 
 
-def _read_result(folder: Path, with_capture: bool) -> list[LayerData]:
+def _result_layers(result: Result, with_capture: bool) -> list[LayerData]:
     """The layers of a run, above the views it was made from if their files are still there."""
-    result = read_run(folder)
     capture = _original_capture(result) if with_capture else None
     views = [] if capture is None else capture_layers(capture)
     return [*views, *run_layers(result)]
@@ -164,10 +188,17 @@ def _original_capture(result: Result) -> DualPixelCapture | None:
         is_pair = 0 < len(files) == len(sums) <= MAX_FILES
         if not is_pair or not all(map(_is_unchanged, files, sums)):
             return None
-        capture = open_capture(*files)
+        capture = open_capture(*files, **_stored_reading(described))
     except (DpDeblurError, AttributeError, KeyError, TypeError, ValueError, OSError):
         return None
     return capture if list(capture.source.sha256) == sums else None
+
+
+def _stored_reading(described: dict[str, Any]) -> dict[str, Any]:
+    """How pictures that do not say it themselves were read for the run."""
+    if described.get("format") != PICTURE_PAIR.id:
+        return {}
+    return {name: described.get(name) for name in ("black", "white", "encoding", "orientation")}
 
 
 def _is_unchanged(file: str, sha256: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from napari_dpdeblur.datasets.pixel4 import (
     fetch_steps,
 )
 from napari_dpdeblur.datasets.synthetic.blur import blurred_views
-from napari_dpdeblur.datasets.synthetic.scene import exposed_capture, synthetic_scene
+from napari_dpdeblur.datasets.synthetic.scene import exposed_capture, two_sided_scene
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.errors import DownloadError, DpDeblurError
 from napari_dpdeblur.viewer.layers.add import put_layers, watch
@@ -44,19 +44,23 @@ from napari_dpdeblur.viewer.layers.metadata import (
 from napari_dpdeblur.viewer.layers.placement import Placement, placement
 
 # Small enough to be ready within two seconds on a laptop.
-HEIGHT_PX, WIDTH_PX, ROWS, COLS, SEED = 288, 384, 2, 3, 2
+HEIGHT_PX, WIDTH_PX, ROWS, COLS, SEED = 288, 384, 2, 3, 8
 NAME, LENS = "synthetic", "synthetic lens"
 NOTICE, NOTICE_SIZE = "dpdeblur notice", (640, 480)
 Fetched = tuple[list[LayerData], DpDeblurError | None]
-_downloads: set[_Download] = set()
+FetchSteps = Generator[tuple[int, int, str], None, Fetched]
+_downloads: set[Download] = set()
 
 
 def synthetic() -> list[LayerData]:
-    """A still life captured with a known lens: both views, calibration, ground truth."""
+    """A still life with its subject in focus: both views, calibration, ground truth.
+
+    Other objects are blurred, behind and in front of the subject.
+    """
     viewer = napari.current_viewer()
     if viewer is not None:
         watch(viewer)
-    scene = synthetic_scene(HEIGHT_PX, WIDTH_PX, SEED)
+    scene = two_sided_scene(HEIGHT_PX, WIDTH_PX, SEED)
     lens = synthetic_calibration(HEIGHT_PX, WIDTH_PX, rows=ROWS, cols=COLS)
     views = blurred_views(scene, lens.kernels, ROWS, COLS)
     capture = exposed_capture(views, lens.vignetting, seed=SEED, pixel_aspect=2, name=NAME)
@@ -77,8 +81,8 @@ def pixel4(scene: str | int = 5) -> list[LayerData]:
     name = str(scene).zfill(3)
     viewer = napari.current_viewer()
     if viewer is not None:
-        _Download(viewer, name).start()
-    return [_notice(name)]
+        Download(viewer, _title(name), partial(_fetched_layers, name)).start()
+    return [download_notice(_title(name))]
 
 
 def running() -> int:
@@ -86,15 +90,13 @@ def running() -> int:
     return len(_downloads)
 
 
-class _Download:
-    """The download of one scene into a viewer."""
+class Download:
+    """The download of one scene into a viewer, by a generator that returns its layers."""
 
-    def __init__(self, viewer: Any, scene: str) -> None:
+    def __init__(self, viewer: Any, title: str, fetch: Callable[[], FetchSteps]) -> None:
         self._viewer = viewer
-        self._scene = scene
-        self._worker = create_worker(
-            _fetched_layers, scene, _progress={"desc": f"Pixel 4 scene {scene}", "total": 0}
-        )
+        self._title = title
+        self._worker = create_worker(fetch, _progress={"desc": title, "total": 0})
         self._worker.yielded.connect(self._show_progress)
         self._worker.returned.connect(self._finish)
         self._worker.finished.connect(lambda: _downloads.discard(self))
@@ -109,7 +111,7 @@ class _Download:
             self._worker.quit()
             return
         done, total, _ = step
-        notice.name = f"{_title(self._scene)}: {done} of {total} files"
+        notice.name = f"{self._title}: {done} of {total} files"
 
     def _finish(self, result: Fetched) -> None:
         layers, error = result
@@ -124,11 +126,11 @@ class _Download:
         self._viewer.reset_view()
 
     def _find_notice(self) -> Any | None:
-        title = _title(self._scene)
-        return next((la for la in self._viewer.layers if la.metadata.get(NOTICE) == title), None)
+        layers = self._viewer.layers
+        return next((la for la in layers if la.metadata.get(NOTICE) == self._title), None)
 
 
-def _fetched_layers(scene: str) -> Generator[tuple[int, int, str], None, Fetched]:
+def _fetched_layers(scene: str) -> FetchSteps:
     """Download file by file; return the layers, and the error or None.
 
     Errors are returned, not raised: napari silently drops a RuntimeError of a worker.
@@ -183,14 +185,14 @@ def _title(scene: str) -> str:
     return f"Pixel 4 scene {scene}"
 
 
-def _notice(scene: str) -> LayerData:
+def download_notice(title: str) -> LayerData:
     """An image with a message about the download."""
     canvas = Image.new("L", NOTICE_SIZE, 30)
-    text = f"Downloading Pixel 4 scene {scene}...\nIt will appear here when ready."
+    text = f"Downloading {title}...\nIt will appear here when ready."
     middle = (NOTICE_SIZE[0] / 2, NOTICE_SIZE[1] / 2)
     font = ImageFont.load_default(28)
     ImageDraw.Draw(canvas).multiline_text(middle, text, 235, font, anchor="mm", align="center")
-    options = {"name": _title(scene), "metadata": {NOTICE: _title(scene)}}
+    options = {"name": title, "metadata": {NOTICE: title}}
     return np.asarray(canvas), {**options, "contrast_limits": (0, 255)}, "image"
 
 

@@ -22,6 +22,8 @@ from napari_dpdeblur.viewer.layers.convert import linear_image, result_of_layers
 from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, LayerData, kind_of, layer_info
 from napari_dpdeblur.viewer.layers.placement import run_placement
 
+PALETTE_COLORS = 257  # odd, so that there is a colour for the centre of a diverging colormap
+
 
 def write_run(path: str, layers: Iterable[LayerData]) -> list[str]:
     """Write the layers of one result as a run folder; other layers are ignored."""
@@ -50,7 +52,8 @@ def write_layer(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
     if info is None:
         return _written_by_napari(path, data, attributes)
     if info.mpi is not None:
-        arrays = (info.mpi.color, info.mpi.alpha, info.mpi.defocus_scales)
+        mpi = info.mpi
+        arrays = (mpi.color, mpi.alpha, mpi.defocus_scales, mpi.defocus)
         return [str(export.write_layer_stack(Path(path), *arrays))]
     if info.unit is not None:
         low, high = (float(limit) for limit in attributes["contrast_limits"])
@@ -60,9 +63,9 @@ def write_layer(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
 
 
 def _palette(colormap: Any) -> tuple[str, np.ndarray]:
-    """Name and 256 colours of a colormap, as napari passes it on: a dict or its name."""
+    """Name and colours of a colormap, as napari passes it on: a dict or its name."""
     known = ensure_colormap(colormap)
-    colors = known.map(np.linspace(0.0, 1.0, 256, dtype=np.float32))
+    colors = known.map(np.linspace(0.0, 1.0, PALETTE_COLORS, dtype=np.float32))
     return str(known.name), np.round(255 * colors[:, :3]).astype(np.uint8)
 
 

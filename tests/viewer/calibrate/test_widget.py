@@ -48,7 +48,8 @@ def shoot(tmp_path_factory):
     target = Target.for_screen(520, 420, 32.0)
     pose = Pose(scale=1.0, rotation_deg=3.0, tilt_deg=(3.0, -2.0), distortion=-0.02)
     folder = tmp_path_factory.mktemp("shoot")
-    write_shoot(simulate_shoot(target, lens, pose, burst=1, sheets=2), target, folder)
+    front = simulate_shoot(target, lens, pose, scale=-1.0, burst=1, sheets=0)
+    write_shoot(simulate_shoot(target, lens, pose, burst=1, sheets=2), target, folder, front)
     return folder
 
 
@@ -130,13 +131,36 @@ def test_from_photographs_to_a_saved_file(bench, shoot, tmp_path):
     assert bench.names == ["Phone target", "Phone vignetting", "Phone kernels"]
     assert list(queries.calibrations(bench.viewer)) == ["Phone"]
     verdict = bench.widget.calibration.verdict
-    assert bench.widget.verdict.text() == verdict_html(verdict)
+    assert bench.widget.verdict.text() == verdict_html(verdict, "derived from the back")
     assert COLORS[verdict["grade"]] in bench.widget.verdict.text()
     path = tmp_path / "phone"
     bench.widget.save(path)
     bench.until(lambda: any("Calibration saved to" in text for text in bench.messages))
     saved = load_calibration(tmp_path / "phone.dpcal")
     assert saved.content_hash() == bench.widget.calibration.content_hash()
+
+
+def test_both_sides_are_measured(bench, shoot, tmp_path):
+    bench.choose(shoot)
+    for name in ("front_discs", "front_white"):
+        bench.widget.front[name].list.add([shoot / name])
+    bench.widget.panel.run_button.click()
+    expected = "No captures of the black screen in front: drop their files onto the list."
+    assert bench.messages[-1] == expected
+    bench.widget.front["front_black"].list.add([shoot / "front_black"])
+    bench.widget.panel.run_button.click()
+    bench.finish()
+    made = bench.widget.calibration
+    assert made.front_scale == pytest.approx(-1, abs=0.05)
+    assert "Kernels in front of the focus plane: measured." in bench.widget.verdict.text()
+    kinds = ["target", "vignetting", "front kernels", "kernels"]
+    assert bench.names == [f"Phone {kind}" for kind in kinds]
+    front = bench.viewer.layers["Phone front kernels"]
+    assert not front.visible
+    assert (front.data != bench.viewer.layers["Phone kernels"].data).any()
+    bench.widget.save(tmp_path / "both.dpcal")
+    bench.until(lambda: any("Calibration saved to" in text for text in bench.messages))
+    assert load_calibration(tmp_path / "both.dpcal").front == "measured"
 
 
 def test_files_are_dropped_onto_a_list(bench, shoot):
@@ -357,9 +381,14 @@ def test_a_bad_verdict_names_its_remedy():
         ],
         "notes": ["No white sheet."],
     }
-    text = verdict_html(verdict)
+    text = verdict_html(verdict, "measured")
     assert COLORS["bad"] in text
     assert "noise: 0.2" in text
     assert "Merge &lt;more&gt;." in text
     assert "Nothing." not in text
     assert "No white sheet." in text
+    assert "Kernels in front of the focus plane: measured." in text
+    assert "In front: " not in text
+    both = verdict_html({**verdict, "front": verdict}, "measured")
+    assert both.count("Merge &lt;more&gt;.") == 2
+    assert "In front: No white sheet." in both

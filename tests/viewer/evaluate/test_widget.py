@@ -103,6 +103,33 @@ def test_six_numbers_and_error_maps(
     assert f"AIWE(1)\t{shown['aiwe1']}" in QApplication.clipboard().text()
 
 
+def test_a_signed_truth_scores_the_sign_and_knows_what_is_in_focus(
+    viewer_model: Any, widget: EvaluateWidget, qtbot: Any
+) -> None:
+    truth = np.tile(np.linspace(-0.8, 0.8, WIDTH, dtype=np.float32), (HEIGHT, 1))
+    truth[:10] = 0.0  # in focus
+    truth[-10:] = np.nan
+    predicted = np.nan_to_num(truth)
+    predicted[40:60] *= -1
+    viewer_model.add_image(predicted, name="map")
+    viewer_model.add_image(truth, name="truth")
+    widget.mode.setCurrentText("Defocus maps")
+    shown = _evaluate(widget, qtbot, "map", "truth")
+    scores = defocus_scores(predicted, truth, np.isfinite(truth), "signed")
+    assert scores.right_sign == pytest.approx(1 - 20 / (HEIGHT - 20))
+    assert shown["right_sign"] == f"{scores.right_sign:.4f}"
+    assert shown["aiwe1"] == f"{scores.aiwe1:.4f}"
+    assert "over 90 % of the pixels" in widget.message.text()
+    error = viewer_model.layers["map error"].data
+    assert np.isfinite(error[:10]).all()
+    assert np.isnan(error[-10:]).all()
+
+    widget.mode.setCurrentText("Defocus maps, true one unsigned")
+    shown = _evaluate(widget, qtbot, "map", "truth")
+    assert shown["right_sign"] == "-", "that of the earlier comparison is gone"
+    assert float(shown["aiwe1"]) == pytest.approx(0, abs=1e-4)
+
+
 def test_layers_of_others(viewer_model: Any, widget: EvaluateWidget, qtbot: Any) -> None:
     random = np.random.default_rng(1)
     truth = random.integers(0, 65535, (60, 70, 3), dtype=np.uint16)

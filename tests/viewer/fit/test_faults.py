@@ -10,6 +10,7 @@ import pytest
 from fit_bench import ENDLESS, QUICK, FitBench
 
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
+from napari_dpdeblur.viewer.fit.inputs import ESTIMATE
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="limits the child by prlimit")
 resource = pytest.importorskip("resource")
@@ -111,13 +112,15 @@ def test_no_capture(make_bench):
 
 def test_no_calibration(make_bench, scene_capture):
     bench = make_bench(scene_capture, None)
-    bench.widget.panel.run_button.click()
-    assert bench.messages[-1].startswith("No calibration for scene: make or load one")
-    assert "Calibrate" in bench.widget.estimate.text()
+    assert bench.widget.inputs.calibrations.currentText() == ESTIMATE
+    assert bench.widget.inputs.calibration is None
+    assert "after the estimate of the lens" in bench.widget.estimate.text()
 
 
 def test_a_calibration_of_another_camera(make_bench, scene_capture):
     bench = make_bench(scene_capture, synthetic_calibration(48, 64, 2, 3))
+    assert bench.widget.inputs.calibration is None, "nothing fits: the lens would be estimated"
+    bench.widget.inputs.calibrations.setCurrentIndex(1)
     bench.click_run(QUICK)
     bench.until(lambda: not bench.worker.is_running)
     assert "does not match the calibration of synthetic lens" in bench.messages[-1]

@@ -21,6 +21,7 @@ from napari_dpdeblur.fitting.device import available_devices
 from napari_dpdeblur.jobs.fit_job import FitRequest
 from napari_dpdeblur.jobs.fit_job import run as fit_job_steps
 from napari_dpdeblur.jobs.messages import Progress
+from napari_dpdeblur.viewer.fit.inputs import ESTIMATE
 from napari_dpdeblur.viewer.fit.region import visible_region
 from napari_dpdeblur.viewer.fit.widget import FitWidget
 from napari_dpdeblur.viewer.layers import queries
@@ -169,10 +170,10 @@ def test_the_result_comes_whatever_the_controls_say_meanwhile(bench):
 
 
 def test_a_fit_that_went_on_teaches_no_speed(bench, scene_capture, calibration):
-    settings = FitSettings(layers=4, image_rounds=2, image_steps=3, threads=1)
+    settings = FitSettings(layers=4, threads=1)
     request = FitRequest(scene_capture, calibration, settings, is_resumable=True)
     for message in fit_job_steps(request):
-        if isinstance(message, Progress) and message.stage == "image":
+        if isinstance(message, Progress) and message.stage == "refine":
             break
     bench.run(settings)
     assert "Resuming the interrupted fit of scene." in bench.messages
@@ -209,13 +210,13 @@ def test_every_setting_has_a_control(bench):
 
 def test_only_settings_that_the_preset_uses_are_shown(bench):
     bench.widget.findChild(QCollapsible, "more_settings").expand(animate=False)
-    rounds, steps = (
-        bench.widget.findChild(QWidget, f"setting_{name}") for name in ("image_rounds", "steps")
+    blend, steps = (
+        bench.widget.findChild(QWidget, f"setting_{name}") for name in ("blend_px", "steps")
     )
     for preset, expected in (("standard", (True, False)), ("paper", (False, True))):
         bench.widget.findChild(QWidget, "setting_preset").setCurrentText(preset)
         bench.qtbot.wait(20)
-        assert (rounds.isVisible(), steps.isVisible()) == expected
+        assert (blend.isVisible(), steps.isVisible()) == expected
     steps.setValue(77)
     assert bench.widget.settings().steps == 77
     assert bench.widget.settings("standard") == FitSettings()
@@ -310,8 +311,34 @@ def test_a_matching_calibration_is_chosen(bench, viewer, calibration):
     from napari_dpdeblur.viewer.layers.calibration import calibration_layers
 
     put_layers(viewer, calibration_layers(synthetic_calibration(48, 64, 2, 3), "other"))
-    assert bench.widget.inputs.calibrations.count() == 2
-    assert bench.widget.inputs.calibration is calibration
+    inputs = bench.widget.inputs
+    offered = [inputs.calibrations.itemText(i) for i in range(inputs.calibrations.count())]
+    assert offered == [ESTIMATE, "synthetic lens", "other"]
+    assert inputs.calibration is calibration
+
+
+def test_the_choice_to_estimate_is_kept(bench, viewer, calibration):
+    inputs = bench.widget.inputs
+    inputs.calibrations.setCurrentIndex(0)
+    inputs.calibrations.activated.emit(0)
+    inputs.refresh()
+    assert inputs.calibration is None
+    assert inputs.estimates_lens
+
+
+def test_a_file_of_another_camera_is_not_chosen(bench, tmp_path, viewer):
+    from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
+
+    viewer.layers.remove(viewer.layers["synthetic lens kernels"])
+    other, same, damaged = (tmp_path / f"{name}.dpcal" for name in ("other", "same", "damaged"))
+    save_calibration(synthetic_calibration(48, 64, 2, 3), other)
+    save_calibration(synthetic_calibration(96, 128, 2, 3), same)
+    damaged.write_text("nothing")
+    bench.widget.inputs.offer_file(other)
+    assert bench.widget.inputs.calibration is None
+    for path in (same, damaged):
+        bench.widget.inputs.offer_file(path)
+        assert bench.widget.inputs.calibration == path
 
 
 def test_the_panel_fits_a_small_laptop(bench, viewer):

@@ -149,7 +149,7 @@ def test_layers_can_be_browsed(model: Any, widget: InspectWidget, qtbot: Any) ->
     qtbot.mouseClick(widget.layers_panel.front, Qt.MouseButton.LeftButton)
     assert model.dims.current_step[0] == 1
     assert "Layer 2 of 3" in widget.layers_panel.text.text()
-    assert "Defocus scale 0.700" in widget.layers_panel.text.text()
+    assert "Defocus 0.70 behind" in widget.layers_panel.text.text()
     model.dims.set_current_step(0, 2)  # napari's own slider
     assert widget.layers_panel.slider.value() == 2
     assert "(nearest)" in widget.layers_panel.text.text()
@@ -170,7 +170,7 @@ def test_keys_on_the_canvas_step_through_the_layers(
 def test_channels_of_the_layers(
     model: Any, widget: InspectWidget, result: Result, qtbot: Any
 ) -> None:
-    assert widget.layers_panel.channel.count() == 5
+    assert widget.layers_panel.channel.count() == 6
     expected = {
         "Alpha": result.mpi_alpha[:, 0],
         "Colour": result.mpi_color[:, 0],
@@ -199,17 +199,17 @@ def test_cursor_reads_defocus_weights_and_distance(
     put_layers(model, run_layers(replace(result, calibration=known)))
     widget = open_widget()
     _hover(model, 40, 50)
-    assert "Defocus 0.700, distance 0.385 m" in widget.reading.text()
+    assert "Defocus 0.70 behind, distance 0.385 m" in widget.reading.text()
     np.testing.assert_allclose(widget.plot.weights, [0, 1, 0])
     _hover(model, 5, 105)
-    assert "Defocus 0.200" in widget.reading.text()
+    assert "Defocus 0.20 behind" in widget.reading.text()
     _hover(model, -20, 5)
     assert "Move the cursor" in widget.reading.text()
 
 
 def test_without_lens_constants_there_is_no_distance(model: Any, widget: InspectWidget) -> None:
     _hover(model, 5, 5)
-    assert "Defocus 1.200" in widget.reading.text()
+    assert "Defocus 1.20 behind" in widget.reading.text()
     assert "distance" not in widget.reading.text()
 
 
@@ -376,7 +376,7 @@ def test_a_calibration_that_does_not_fit_is_explained(
     monkeypatch.setattr("napari.utils.notifications.notification_manager.dispatch", lambda _: None)
     widget.tabs.setCurrentWidget(widget.refocus_panel)
     qtbot.waitUntil(lambda: bool(shown), timeout=PATIENCE_MS)
-    assert "use the calibration of the fit or a round aperture" in shown[0]
+    assert "use the calibration and the crop of the fit, or a round aperture" in shown[0]
     widget.refocus_panel.lens_kind.setCurrentText("Round aperture")
     assert _refocus(widget, qtbot).shape == (1, HEIGHT, WIDTH)
 
@@ -424,7 +424,7 @@ def test_the_mouse_reads_the_canvas(viewer: Any, docked: InspectWidget, qtbot: A
         return "Defocus" in docked.reading.text()
 
     qtbot.waitUntil(reads, timeout=PATIENCE_MS)  # a window that is just opening hears nothing
-    assert "Defocus 0.700" in docked.reading.text()  # the square in the middle
+    assert "Defocus 0.70 behind" in docked.reading.text()  # the square in the middle
     np.testing.assert_allclose(docked.plot.weights, [0, 1, 0])
 
 

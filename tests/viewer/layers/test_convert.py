@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -107,6 +109,44 @@ def test_the_defocus_map_has_even_colours_and_a_bar_with_its_unit(viewer_model, 
     assert not has_bar or not layer.colorbar.visible  # as the user wants it
     viewer_model.layers.remove(layer)
     assert not text_overlay(viewer_model).visible
+
+
+def _signed(result):
+    """The same result with the back half of its map in front of the focus plane."""
+    defocus_map = result.defocus_map.copy()
+    defocus_map[48:] *= -0.5
+    mpi = replace(result.mpi, defocus_scales=np.linspace(1.4, -0.7, len(result.defocus_scales)))
+    return replace(result, defocus_map=defocus_map, mpi=mpi)
+
+
+def test_a_map_on_both_sides_has_diverging_colours_around_the_focus(viewer_model, make_result):
+    put_layers(viewer_model, run_layers(_signed(make_result())))
+    layer = queries.layer_of(viewer_model, "scene", DEFOCUS_MAP)
+    assert layer.colormap.name == "front-focus-behind"
+    assert layer.contrast_limits == pytest.approx([-1.4, 1.4])
+    low, focus, high = layer.colormap.map(np.array([0.0, 0.5, 1.0]))[:, :3]
+    assert np.ptp(focus) == 0
+    assert focus.mean() > 0.9
+    assert low[0] > low[2]
+    assert high[0] < high[2]
+    layer.visible = True
+    assert text_overlay(viewer_model).text == "defocus (1 = calibrated blur, negative in front)"
+
+
+def test_colours_change_with_the_sides_of_a_map_but_not_the_choice_of_the_user(
+    viewer_model, make_result
+):
+    one_sided = make_result()
+    put_layers(viewer_model, run_layers(one_sided))
+    layer = queries.layer_of(viewer_model, "scene", DEFOCUS_MAP)
+    layer.colormap = "gray"
+    put_layers(viewer_model, run_layers(one_sided))
+    assert layer.colormap.name == "gray"
+    put_layers(viewer_model, run_layers(_signed(one_sided)))
+    assert layer.colormap.name == "front-focus-behind"
+    assert layer.contrast_limits == pytest.approx([-1.4, 1.4])
+    put_layers(viewer_model, run_layers(one_sided))
+    assert layer.colormap.name == "viridis"
 
 
 def test_text_of_others_stays(viewer_model, make_result):

@@ -1,4 +1,4 @@
-"""The controls of the Calibrate widget: target, captures, camera, settings."""
+"""The controls of the Calibrate widget: estimate, target, captures, camera, settings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from qtpy.QtWidgets import QDoubleSpinBox, QFormLayout, QLineEdit, QVBoxLayout, 
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
 from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.jobs.calibration_job import CalibrationRequest
+from napari_dpdeblur.viewer.calibrate.estimate_section import EstimateSection
 from napari_dpdeblur.viewer.calibrate.files import CaptureGroup
 from napari_dpdeblur.viewer.calibrate.target import TargetChoice
 from napari_dpdeblur.viewer.shared import remembered
@@ -19,6 +20,7 @@ from napari_dpdeblur.viewer.shared.controls import (
     text_label,
 )
 from napari_dpdeblur.viewer.shared.dock import JobControls
+from napari_dpdeblur.viewer.shared.lens_preview import LensPreview
 from napari_dpdeblur.viewer.shared.settings_form import SettingsForm
 from napari_dpdeblur.viewer.shared.worker_panel import WorkerPanel
 
@@ -28,6 +30,11 @@ GROUPS = {
     "white": ("White screen", "Captures of the white screen"),
     "black": ("Black screen", "Captures of the black screen"),
     "sheets": ("White sheet", "Captures of a white sheet through a diffuser, for vignetting"),
+}
+FRONT_GROUPS = {
+    "front_discs": ("Discs in front", "Captures of the discs in front of the focus plane"),
+    "front_white": ("White screen in front", "Captures of the white screen at the same place"),
+    "front_black": ("Black screen in front", "Captures of the black screen at the same place"),
 }
 LABELS = {
     "cols": "Columns",
@@ -51,8 +58,11 @@ class CalibrateControls(JobControls):
         super().__init__()
         self.target = TargetChoice(self)
         self.groups = {name: CaptureGroup(name, *texts) for name, texts in GROUPS.items()}
+        self.front = {name: CaptureGroup(name, *texts) for name, texts in FRONT_GROUPS.items()}
+        self.estimate = EstimateSection(self)
         self._make_camera()
         self.panel = WorkerPanel("Calibrate", "the calibration", self)
+        self.lens = LensPreview(self)
         self.verdict = text_label("verdict", "Quality of the calibration, and how to improve it")
         self._lay_out()
         self._restore()
@@ -83,23 +93,32 @@ class CalibrateControls(JobControls):
         )
         for part in (target, captures):
             part.expand(animate=False)
+        front = section(
+            "3. In front of the focus plane (optional)",
+            "front_fold",
+            "Captures of the target in front of the focus plane, to measure the kernels there, "
+            "too; without them they are derived",
+            _stacked(list(self.front.values())),
+        )
         settings = section(
             "Solver settings", "solver_fold", "Expert settings of the kernel solver", self.form
         )
-        parts = [in_row(*self._file_buttons()), target, captures, settings]
-        lay_out_scrolling(self, parts, pinned=[self.panel, self.verdict])
+        estimate = section(
+            "Estimate from captures (no target)",
+            "estimate_fold",
+            "Estimate the lens from ordinary captures of a camera, without a target",
+            self.estimate,
+        )
+        parts = [in_row(*self._file_buttons()), estimate, target, captures, front, settings]
+        lay_out_scrolling(self, parts, pinned=[self.panel, self.lens, self.verdict])
 
     def _captures(self) -> QWidget:
-        content = QWidget()
-        layout = QVBoxLayout(content)
-        layout.setContentsMargins(0, 0, 0, 0)
-        for group in self.groups.values():
-            layout.addWidget(group)
-        about = QFormLayout()
-        about.addRow("Camera", self.camera)
-        about.addRow("Focus distance", self.focus)
-        layout.addLayout(about)
-        return content
+        about = QWidget()
+        form = QFormLayout(about)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.addRow("Camera", self.camera)
+        form.addRow("Focus distance", self.focus)
+        return _stacked([*self.groups.values(), about])
 
     def _file_buttons(self) -> list[QWidget]:
         self.load_button = push_button("Load…", "load", "Load a calibration file")
@@ -112,17 +131,14 @@ class CalibrateControls(JobControls):
 
     def request(self) -> CalibrationRequest:
         """The calibration that the controls describe; SettingsError if something is missing."""
-        for name in ("discs", "white", "black"):
-            if not self.groups[name].list.paths:
-                raise SettingsError(
-                    f"No captures of the {GROUPS[name][0].lower()}: drop their files onto the list."
-                )
+        self._check_captures()
         if self.target.target is None:
             raise SettingsError(
                 "No calibration target: show it on this screen, or load the target.json of the "
                 "screen in the captures."
             )
-        paths = {name: tuple(group.list.paths) for name, group in self.groups.items()}
+        groups = {**self.groups, **self.front}
+        paths = {name: tuple(group.list.paths) for name, group in groups.items()}
         return CalibrationRequest(
             **paths,
             target=self.target.target,
@@ -130,6 +146,15 @@ class CalibrateControls(JobControls):
             camera=self.camera.text().strip() or "unknown camera",
             focus_distance_m=self.focus.value() or None,
         )
+
+    def _check_captures(self) -> None:
+        required = {name: self.groups[name] for name in ("discs", "white", "black")}
+        if any(group.list.paths for group in self.front.values()):
+            required |= self.front
+        for name, group in required.items():
+            if not group.list.paths:
+                title = {**GROUPS, **FRONT_GROUPS}[name][0].lower()
+                raise SettingsError(f"No captures of the {title}: drop their files onto the list.")
 
     def _restore(self) -> None:
         kept = remembered.remembered(
@@ -171,3 +196,12 @@ class CalibrateControls(JobControls):
                 "distance": self.target.distance.value(),
             },
         )
+
+
+def _stacked(parts: list[QWidget]) -> QWidget:
+    content = QWidget()
+    layout = QVBoxLayout(content)
+    layout.setContentsMargins(0, 0, 0, 0)
+    for part in parts:
+        layout.addWidget(part)
+    return content

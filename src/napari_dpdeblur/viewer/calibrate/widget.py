@@ -1,4 +1,4 @@
-"""The Calibrate widget: run, load, download and save calibrations."""
+"""The Calibrate widget: run, estimate, load, download and save calibrations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QFileDialog
 
 from napari_dpdeblur.calibration import Calibration, save_calibration
 from napari_dpdeblur.errors import DpDeblurError, ResultError, SettingsError
-from napari_dpdeblur.jobs import calibration_job
+from napari_dpdeblur.jobs import calibration_job, lens_job
 from napari_dpdeblur.jobs.messages import Job, Progress
 from napari_dpdeblur.viewer.calibrate.controls import CalibrateControls
 from napari_dpdeblur.viewer.calibrate.verdict import verdict_html
@@ -37,7 +37,7 @@ RESIZE_MS = 200
 
 
 class CalibrateWidget(CalibrateControls):
-    """Measures the blur kernels of a camera with a screen, or loads measured ones."""
+    """Measures the blur kernels of a camera with a screen, estimates or loads them."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__()
@@ -50,6 +50,7 @@ class CalibrateWidget(CalibrateControls):
         self.load_button.clicked.connect(lambda: self.choose_and_load())
         self.save_button.clicked.connect(lambda: self.choose_and_save())
         self.published_button.clicked.connect(lambda: self.fetch_published())
+        self.estimate.button.clicked.connect(lambda: self.run_estimate())
         self.panel.worker.progressed.connect(self._show)
         self.panel.worker.finished.connect(self._finish)
         self.panel.worker.cancelled.connect(self._report_cancelled)
@@ -64,6 +65,15 @@ class CalibrateWidget(CalibrateControls):
             return
         self._group = request.camera
         self._start(calibration_job.MAKE, request, "The calibration", None)
+
+    def run_estimate(self) -> None:
+        """Start the estimate of a lens from ordinary captures."""
+        try:
+            request = self.estimate.request(self.calibration)
+        except SettingsError as error:
+            show_warning(str(error))
+            return
+        self._start(calibration_job.ESTIMATE, request, "The lens estimate", None)
 
     def load(self, path: Path) -> None:
         """Load a calibration file or a published folder, in the background."""
@@ -115,6 +125,7 @@ class CalibrateWidget(CalibrateControls):
             show_warning("A calibration is already running; wait until it finishes or cancel it.")
             return
         self.verdict.setText("")
+        self.lens.clear()
         self._enable_files(False)
         self.panel.start(
             Job(function, request, title),
@@ -124,9 +135,13 @@ class CalibrateWidget(CalibrateControls):
     def _enable_files(self, is_enabled: bool) -> None:
         self.load_button.setEnabled(is_enabled)
         self.published_button.setEnabled(is_enabled)
+        self.estimate.button.setEnabled(is_enabled)
+        self.estimate.refine.setEnabled(is_enabled and self.calibration is not None)
         self.save_button.setEnabled(is_enabled and self.calibration is not None)
 
     def _show(self, event: Progress) -> None:
+        if lens_job.KERNELS in event.found:
+            self.lens.show_kernels(event.found[lens_job.KERNELS], "The lens so far.")
         if {"thumbnail", "discs", "frame_shape"} <= set(event.found):
             is_first = not self._viewer.layers
             self._tasks.add(put_steps(self._viewer, [_seen_layer(event.found, self._group)]))
@@ -138,7 +153,8 @@ class CalibrateWidget(CalibrateControls):
         self._group = self.calibration.camera
         elapsed = duration_text(self.panel.timer.elapsed_s())
         self.panel.bar.setValue(self.panel.bar.maximum())
-        self.verdict.setText(verdict_html(self.calibration.verdict))
+        self.lens.clear()
+        self.verdict.setText(verdict_html(self.calibration.verdict, self.calibration.front))
         self.panel.say("Creating layers...")
         if path is not None:
             remembered.remember("fit", {"calibration": str(path)})
@@ -156,6 +172,7 @@ class CalibrateWidget(CalibrateControls):
         self.panel.say(f"Done in {elapsed}.")
 
     def _report_cancelled(self, seen: Progress | None) -> None:
+        self.lens.clear()
         self.panel.say("Cancelled; kept the layers found so far.")
 
     def _report_saved(self, saved: Calibration, path: Path, problem: str | None) -> None:

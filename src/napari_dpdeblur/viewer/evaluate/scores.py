@@ -1,4 +1,4 @@
-"""Compare two layers: six scores and an error map."""
+"""Compare two layers: scores and an error map."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from napari_dpdeblur.viewer.layers.metadata import (
 from napari_dpdeblur.viewer.layers.placement import placement
 
 ERROR_MAP = "error map"
-IMAGE, MAP = "image", "map"
+IMAGE, MAP, UNSIGNED_MAP = "image", "map", "unsigned map"
 LABELS = {
     "psnr_db": ("PSNR (dB)", "Peak signal-to-noise ratio of the aligned images; higher is better."),
     "ssim": ("SSIM", "Structural similarity of the aligned images; 1 is perfect."),
@@ -27,7 +27,13 @@ LABELS = {
     "aiwe1": ("AIWE(1)", "Mean absolute error of the map after an affine fit; 0 is perfect."),
     "aiwe2": ("AIWE(2)", "Root mean square error of the map after an affine fit; 0 is perfect."),
     "one_minus_spearman": ("1 - |rank corr.|", "1 minus the rank correlation; 0 is perfect."),
+    "right_sign": (
+        "Right sign",
+        "Fraction of the pixels on the right side of the focus plane, if the ground truth has "
+        "negative values; 1 is perfect.",
+    ),
 }
+MAP_SCORES = ("aiwe1", "aiwe2", "one_minus_spearman", "right_sign")
 SHOWN_PERCENTILE = 99.0
 
 
@@ -67,8 +73,10 @@ def guess_mode(kind: str) -> str:
 def compare(result: ComparedLayer, truth: ComparedLayer, mode: str) -> Comparison:
     """Score ``result`` against ``truth``, as image or as map."""
     predicted, expected = _same_part(result, truth)
-    compare_as = _compare_images if mode == IMAGE else _compare_maps
-    values, error, remark = compare_as(predicted, expected)
+    if mode == IMAGE:
+        values, error, remark = _compare_images(predicted, expected)
+    else:
+        values, error, remark = _compare_maps(predicted, expected, mode == UNSIGNED_MAP)
     shown = float(np.nanpercentile(error, SHOWN_PERCENTILE)) if np.isfinite(error).any() else 1.0
     info = LayerInfo(
         f"{ERROR_MAP} of {result.name}",
@@ -101,8 +109,9 @@ def _compare_images(
 
 
 def _compare_maps(
-    prediction: np.ndarray, truth: np.ndarray
+    prediction: np.ndarray, truth: np.ndarray, is_unsigned: bool
 ) -> tuple[dict[str, float], np.ndarray, str]:
+    from napari_dpdeblur.evaluation.ground_truth import ONE_SIDED, SIGNED, UNSIGNED
     from napari_dpdeblur.evaluation.metrics import defocus_scores
 
     if len(prediction) > 1 or len(truth) > 1:
@@ -111,13 +120,16 @@ def _compare_maps(
             "compare them as images."
         )
     p, g = prediction[0].astype(float), truth[0].astype(float)
-    is_known = np.isfinite(g) & (g > 0)
-    found = defocus_scores(p, g, is_known)
-    names = ("aiwe1", "aiwe2", "one_minus_spearman")
+    sign = SIGNED if (g < 0).any() else ONE_SIDED
+    if is_unsigned:
+        sign, p, g = UNSIGNED, np.abs(p), np.abs(g)
+    is_known = np.isfinite(g) & ((g > 0) | (sign == SIGNED))
+    found = defocus_scores(p, g, is_known, sign)
+    scores = {name: getattr(found, name) for name in MAP_SCORES}
     slope, offset = _line(p[is_known], g[is_known])
     error = np.where(is_known, np.abs(slope * p + offset - g), np.nan)
     remark = f"over {100 * is_known.mean():.0f} % of the pixels, where the ground truth is known"
-    return {name: getattr(found, name) for name in names}, error, remark
+    return {name: v for name, v in scores.items() if v is not None}, error, remark
 
 
 def _line(p: np.ndarray, g: np.ndarray) -> tuple[float, float]:

@@ -22,6 +22,8 @@ from napari_dpdeblur.viewer.evaluate.scores import (
     IMAGE,
     LABELS,
     MAP,
+    MAP_SCORES,
+    UNSIGNED_MAP,
     ComparedLayer,
     Comparison,
     compare,
@@ -47,7 +49,12 @@ from napari_dpdeblur.viewer.shared.controls import (
 from napari_dpdeblur.viewer.shared.dock import DockedWidget
 from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
 
-MODES = {"Automatic": None, "All-in-focus images": IMAGE, "Defocus maps": MAP}
+MODES = {
+    "Automatic": None,
+    "All-in-focus images": IMAGE,
+    "Defocus maps": MAP,
+    "Defocus maps, true one unsigned": UNSIGNED_MAP,
+}
 TOO_FEW = (
     "Evaluation needs two image layers: a result and its ground truth. Fit a capture or open a run "
     "folder, then open the ground truth."
@@ -58,7 +65,7 @@ ROW_PX = 28
 
 
 class EvaluateWidget(DockedWidget):
-    """Compares two layers: six scores and an error map."""
+    """Compares two layers: scores and an error map."""
 
     def __init__(self, napari_viewer: Any, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -91,11 +98,13 @@ class EvaluateWidget(DockedWidget):
         self.result.currentTextChanged.connect(self._on_result)
         self.truth = choice(
             "evaluate_truth",
-            "Ground truth of the same scene. In a defocus map, 0 marks unknown pixels.",
+            "Ground truth of the same scene. In a defocus map, 0 marks unknown pixels; with "
+            "negative values, which are in front of the focus plane, NaN does.",
         )
         self.mode = choice(
             "evaluate_mode",
-            "Images are aligned and compared by intensity; maps are compared after an affine fit.",
+            "Images are aligned and compared by intensity; maps are compared after an affine fit, "
+            "by their absolute values if the true one has no sign.",
         )
         self.mode.addItems(list(MODES))
         self.run = push_button(
@@ -216,10 +225,12 @@ class EvaluateWidget(DockedWidget):
     def _on_done(self, sides: tuple[ComparedLayer, ComparedLayer], found: Comparison) -> None:
         self.run.setEnabled(True)
         result, truth = sides
+        are_maps = any(name in found.values for name in MAP_SCORES)
         for row, name in enumerate(LABELS):
+            is_stale = result.group != self._group or (name in MAP_SCORES) == are_maps
             if name in found.values:
                 self.table.item(row, 0).setText(f"{found.values[name]:.4f}")
-            elif result.group != self._group:  # a number of another scene
+            elif is_stale:  # a number of another scene, or of another truth
                 self.table.item(row, 0).setText(MISSING)
         self._group = result.group
         self.table.setHorizontalHeaderLabels([result.group])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.capture.picture_pair import PICTURE_PAIR
 from napari_dpdeblur.fitting.settings import FitSettings
 
 SETTINGS_FILE = "fit.yaml"
@@ -19,8 +20,9 @@ def fit_command(
     settings: FitSettings,
     crop: Sequence[int] | None = None,
     output: str | Path | None = None,
+    is_estimated: bool = False,
 ) -> str:
-    """`napari-dpdeblur fit ...`, quoted for a shell.
+    """`napari-dpdeblur fit ...`, quoted for a shell; ``is_estimated``: without a calibration.
 
     Settings without a command-line option come from a YAML file, which
     :meth:`FitSettings.to_yaml` gives the content of. What has no file is a name in capitals.
@@ -29,12 +31,21 @@ def fit_command(
     words = ["napari-dpdeblur", "fit", *files]
     if capture.source.files:
         words += ["--black-level", f"{capture.black:g}", "--white-level", f"{capture.white:g}"]
-    words += ["--calibration", str(calibration_path or NO_FILE["calibration"])]
+        words += _reading_words(capture)
+    if not is_estimated:
+        words += ["--calibration", str(calibration_path or NO_FILE["calibration"])]
     words += _settings_words(settings)
     if crop is not None:
         words += ["--crop", ",".join(str(value) for value in crop)]
     words += ["-o", str(output or f"{capture.name}-run")]
     return shlex.join(words)
+
+
+def _reading_words(capture: DualPixelCapture) -> list[str]:
+    """What pictures of unknown origin do not say about themselves."""
+    if capture.source.format != PICTURE_PAIR.id:
+        return []
+    return ["--encoding", capture.encoding, "--orientation", capture.orientation]
 
 
 def _settings_words(settings: FitSettings) -> list[str]:

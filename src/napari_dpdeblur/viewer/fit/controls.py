@@ -19,6 +19,7 @@ from napari_dpdeblur.viewer.fit.devices import DeviceList
 from napari_dpdeblur.viewer.fit.estimate import estimate_text
 from napari_dpdeblur.viewer.fit.inputs import FitInputs
 from napari_dpdeblur.viewer.fit.loss_plot import LossPlot
+from napari_dpdeblur.viewer.fit.notes import FitNotes
 from napari_dpdeblur.viewer.fit.output import OutputFolder
 from napari_dpdeblur.viewer.fit.region import visible_region
 from napari_dpdeblur.viewer.shared import remembered
@@ -40,12 +41,10 @@ OTHER_SETTINGS = tuple(
     name for name in FitSettings.shown_fields() if name not in (*MAIN_SETTINGS, "device")
 )
 LABELS = {
-    "front_scale": "Nearest blur",
-    "back_scale": "Farthest blur",
+    "front_scale": "Nearest defocus",
+    "back_scale": "Farthest defocus",
     "weights": "Weights of the objective",
     "blend_px": "Tile blending (px)",
-    "image_rounds": "Image rounds",
-    "image_steps": "Steps per round",
     "smooth_image": "Image smoothing",
 }
 SETTLE_MS = 150
@@ -96,7 +95,9 @@ class FitControls(JobControls):
         )
         looks = in_row(self.preview_region_button, self.preview_whole_button)
         parts = [self.main_form, self.visible_only, looks, self.plot, self.more]
-        lay_out_scrolling(self, parts, pinned=[self.estimate, self.panel])
+        # The notes come and go above the buttons, which stay where they are.
+        self.notes = FitNotes(self)
+        lay_out_scrolling(self, parts, pinned=[self.notes, self.estimate, self.panel])
 
     def _more_content(self) -> QWidget:
         content = QWidget()
@@ -170,7 +171,8 @@ class FitControls(JobControls):
         output = self.output.folder_for(capture.name)
         try:
             crop, path = self._crop(), self.inputs.calibration_path
-            text = fit_command(capture, path, self.settings(), crop, output)
+            is_estimated = path is None and self.inputs.estimates_lens
+            text = fit_command(capture, path, self.settings(), crop, output, is_estimated)
         except DpDeblurError as error:
             show_error(str(error))
             return
@@ -192,7 +194,7 @@ class FitControls(JobControls):
         region, calibration = self.region(), self.inputs.calibration
         capture = self.inputs.capture
         if region is None or calibration is None or capture is None:
-            return None
+            return region  # an estimated lens covers the whole frame
         if isinstance(calibration, Path):  # where its field lies is only known when it is read
             calibration = load_calibration(calibration)
         return fit_job.crop_of(region, capture, calibration)

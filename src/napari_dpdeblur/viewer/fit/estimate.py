@@ -26,10 +26,8 @@ def estimate_text(
     """The estimate as text, and the seconds before the correction by past fits."""
     if capture is None:
         return "", None
-    if calibration is None:
-        return "No calibration: make or load one in the Calibrate panel.", None
     height, width = _size(capture, calibration, region)
-    sizes = (height, width, capture.shape[1], settings.layers, settings.preset)
+    sizes = (height, width, capture.shape[1], settings.planes, settings.preset)
     rows = capture.row_upsampling * round(capture.pixel_aspect)
     need = estimate_memory(*sizes, rows)
     plain_s = estimate_time_s(*sizes, rows, settings.threads, settings.steps)
@@ -41,6 +39,8 @@ def estimate_text(
     )
     if need > free:
         text += "; not enough memory: fit a region or use fewer layers"
+    if calibration is None:
+        text += ", after the estimate of the lens"
     return text + ".", plain_s
 
 
@@ -52,9 +52,9 @@ def learn_speed(plain_s: float | None, elapsed_s: float, settings: FitSettings) 
 
 
 def _size(
-    capture: DualPixelCapture, calibration: Calibration | Path, region: Crop | None
+    capture: DualPixelCapture, calibration: Calibration | Path | None, region: Crop | None
 ) -> tuple[int, int]:
-    """Height and width of the result; of a file that is not read yet, those of the capture."""
+    """Height and width of the result; of a lens that is not known yet, those of the capture."""
     if isinstance(calibration, Calibration):
         crop = crop_of(region, capture, calibration)
         return place_of(crop, capture, calibration)[2:]

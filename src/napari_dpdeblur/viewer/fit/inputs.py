@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,14 @@ from qtpy.QtCore import QObject, Signal
 from qtpy.QtWidgets import QComboBox, QFileDialog, QWidget
 
 from napari_dpdeblur.calibration import Calibration
+from napari_dpdeblur.calibration.file_format import read_header
 from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.shared.controls import browse_button, choice, in_row
 
 NO_CAPTURE = "No capture open"
-NO_CALIBRATION = "None"
+ESTIMATE = "Estimate the lens"
 FILTER = "Calibrations (*.dpcal);;All files (*)"
 
 
@@ -34,7 +37,9 @@ class FitInputs(QObject):
         self._is_chosen = False  # whether the user has chosen the calibration
         self.captures = choice("capture", "Capture to fit; both views must be open in napari")
         self.calibrations = choice(
-            "calibration", "Calibration of the camera: open in napari, or a file"
+            "calibration",
+            "Calibration of the camera: open in napari, a file, or the lens estimated from the "
+            "capture itself",
         )
         browse = browse_button("choose_calibration", "Choose a calibration file", self._browse)
         self.rows: dict[str, QWidget] = {
@@ -59,9 +64,17 @@ class FitInputs(QObject):
 
     @property
     def calibration(self) -> Calibration | Path | None:
-        """The chosen calibration, or the file that holds it."""
+        """The chosen calibration, or the file that holds it; None: estimate the lens."""
         chosen: Calibration | Path | None = self.calibrations.currentData()
         return chosen
+
+    @property
+    def estimates_lens(self) -> bool:
+        """Whether the lens is, or was, estimated from the chosen capture alone."""
+        chosen, capture = self.calibration, self.capture
+        if not isinstance(chosen, Calibration) or capture is None:
+            return chosen is None
+        return chosen.is_estimated and chosen.source.get("captures") == [capture.name]
 
     @property
     def calibration_path(self) -> Path | None:
@@ -85,6 +98,11 @@ class FitInputs(QObject):
         self.offer_file(path)
         self.calibrations.setCurrentIndex(self.calibrations.count() - 1)
 
+    def choose_estimate(self) -> None:
+        """Estimate the lens from the capture."""
+        self._keep_choice()
+        self.calibrations.setCurrentIndex(0)
+
     def _keep_choice(self) -> None:
         self._is_chosen = True
 
@@ -94,10 +112,12 @@ class FitInputs(QObject):
             return
         captures = list(queries.captures(self._viewer).items())
         _fill(self.captures, captures, NO_CAPTURE)
-        calibrations: list[tuple[str, Any]] = list(queries.calibrations(self._viewer).items())
+        calibrations: list[tuple[str, Any]] = [(ESTIMATE, None)]
+        calibrations += queries.calibrations(self._viewer).items()
         if self._file is not None:
             calibrations.append((self._file.name, self._file))
-        _fill(self.calibrations, calibrations, NO_CALIBRATION)
+        self._is_chosen &= any(record is self.calibration for _, record in calibrations)
+        _fill(self.calibrations, calibrations)
         self._choose_matching()
         self.changed.emit()
 
@@ -106,15 +126,17 @@ class FitInputs(QObject):
         self.changed.emit()
 
     def _choose_matching(self) -> None:
-        """Select a matching calibration, unless the user has chosen one that may match."""
-        capture = self.capture
-        if capture is None or (self._is_chosen and _fit(self.calibration, capture)):
+        """Select a matching calibration, unless the user has chosen one that may match.
+
+        If none matches, the lens is estimated.
+        """
+        capture, chosen = self.capture, self.calibration
+        if capture is None or (self._is_chosen and (chosen is None or _fit(chosen, capture))):
             return
         offers = [self.calibrations.itemData(i) for i in range(self.calibrations.count())]
         fits = [_fit(offer, capture) for offer in offers]
-        if max(fits) > 0:
-            best = max(range(len(fits)), key=lambda index: (fits[index], index))
-            self.calibrations.setCurrentIndex(best)
+        best = max(range(len(fits)), key=lambda index: (fits[index], index))
+        self.calibrations.setCurrentIndex(best if fits[best] > 0 else 0)
 
     def _browse(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self.parent(), "Choose a calibration", "", FILTER)
@@ -122,19 +144,36 @@ class FitInputs(QObject):
             self.use_file(Path(path))
 
 
-def _fit(calibration: Any, capture: DualPixelCapture) -> int:
-    """2: sizes agree; 1: a file, of which nothing is known yet; 0: of another camera."""
-    if not isinstance(calibration, Calibration):
-        return int(calibration is not None)
+def _fit(calibration: Calibration | Path | None, capture: DualPixelCapture) -> int:
+    """2: sizes agree; 1: a file that may match; 0: of another camera, or none."""
+    if calibration is None:
+        return 0
+    if isinstance(calibration, Path):
+        return int(_file_may_match(calibration, capture))
+    field = calibration.field
+    sizes = (calibration.frame_shape, (field.height, field.width))
+    return 2 * int(_matches(capture, sizes, calibration.orientation))
+
+
+def _file_may_match(path: Path, capture: DualPixelCapture) -> bool:
+    """Whether a file matches by its header; of folders and damaged files nothing is known."""
+    try:
+        header = read_header(path)
+    except CalibrationError:
+        return True
+    sizes = (header.frame_shape, (header.field[2], header.field[3]))
+    return _matches(capture, sizes, header.orientation)
+
+
+def _matches(capture: DualPixelCapture, sizes: Sequence[tuple[int, int]], orientation: str) -> bool:
     height, width = capture.shape[-2:]
     size = (round(height * capture.pixel_aspect), width)
-    sizes = (calibration.frame_shape, (calibration.field.height, calibration.field.width))
-    return 2 * int(size in sizes and capture.orientation == calibration.orientation)
+    return size in sizes and capture.orientation == orientation
 
 
-def _fill(box: QComboBox, items: list[tuple[str, Any]], when_empty: str) -> None:
+def _fill(box: QComboBox, items: list[tuple[str, Any]], when_empty: str = "") -> None:
     """Replace the entries without a signal; keep the chosen record, else take the last one."""
-    chosen = box.currentData()
+    chosen, was_empty = box.currentData(), box.count() == 0
     box.blockSignals(True)
     box.clear()
     for text, record in items:
@@ -142,5 +181,5 @@ def _fill(box: QComboBox, items: list[tuple[str, Any]], when_empty: str) -> None
     if not items:
         box.addItem(when_empty, None)
     index = next((i for i, (_, record) in enumerate(items) if record is chosen), -1)
-    box.setCurrentIndex(index if index >= 0 else box.count() - 1)
+    box.setCurrentIndex(box.count() - 1 if was_empty or index < 0 else index)
     box.blockSignals(False)

@@ -13,7 +13,7 @@ import numpy as np
 from napari_dpdeblur.array_types import Crop, FloatArray
 from napari_dpdeblur.jobs.messages import Progress
 from napari_dpdeblur.viewer.layers import convert, queries
-from napari_dpdeblur.viewer.layers.add import block_layer_list, decorate, put_unselected
+from napari_dpdeblur.viewer.layers.add import block_layer_list, decorate, put_unselected, set_look
 from napari_dpdeblur.viewer.layers.metadata import (
     ALL_IN_FOCUS,
     DEFOCUS_MAP,
@@ -136,11 +136,9 @@ class PreviewLayers:
         layer, picture = self._shown[kind], self._newest.pop(kind)
         if layer in self._viewer.layers:
             data, options, _ = _live_layer(kind, picture, self._group, self._place)
-            limits = options.get("contrast_limits", None)
             with block_layer_list(self._viewer):
                 layer.data = data
-                if limits is not None and tuple(layer.contrast_limits) != limits:
-                    layer.contrast_limits = limits
+                set_look(layer, options)
 
 
 def _rename(layer: Any, group: str, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""Panel "3D": the layers of a multiplane image spread in depth."""
+"""Panel "Depth": the layers of a multiplane image in 3D, and distances in metres."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ import numpy as np
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QFormLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
 
+from napari_dpdeblur.results.refocus.mesh import LayerMesh, layer_meshes
 from napari_dpdeblur.viewer.inspect.canvas_state import DEPTH_VIEW, CanvasState, camera_of
+from napari_dpdeblur.viewer.inspect.known_distances import KnownDistances
 from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.convert import display_stack, make_layer
 from napari_dpdeblur.viewer.layers.metadata import LayerInfo
 from napari_dpdeblur.viewer.layers.placement import stacked
 from napari_dpdeblur.viewer.layers.queries import own_layers
+from napari_dpdeblur.viewer.shared.controls import choice
 from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
 
 MAX_ATLAS_PX = 4096  # what every graphics driver accepts
@@ -26,15 +29,26 @@ DEFAULT_SPREAD = 40  # percent of the picture's width, from the farthest to the 
 TILT_DEG = 30.0
 POSE = ("angles", "perspective", "zoom", "center")
 PERSPECTIVE_DEG = 25.0
-MARGIN = 0.75  # of the zoom that fits the picture seen from the front
+DEFOCUS, DISTANCE = "Defocus", "Distance"
+FARTHEST = 4.0  # times the nearest distance: beyond, everything is far
+MARGIN = 0.9  # of the zoom that fits the picture seen from the front
 
 
 @dataclass(frozen=True)
 class Atlas:
-    """All layers in one texture, with the texture coordinates of their corners."""
+    """All layers in one texture, and their meshes."""
 
     texture: np.ndarray  # (h, w, 4) bytes
-    corners: np.ndarray  # (L, 4, 2): u, v of top left, top right, bottom right, bottom left
+    boxes: np.ndarray  # (L, 4): u and v of the top left, then of the bottom right corner
+    meshes: list[LayerMesh]
+
+    def coordinates(self, shape: tuple[int, int]) -> np.ndarray:
+        """Texture coordinates (N, 2) of the vertices of all meshes."""
+        parts = []
+        for (left, top, right, bottom), mesh in zip(self.boxes, self.meshes, strict=True):
+            v, u = ((mesh.places + 0.5) / shape).T
+            parts.append(np.stack([left + u * (right - left), top + v * (bottom - top)], axis=-1))
+        return np.concatenate(parts)
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,7 @@ class DepthPanel(QWidget):
         self._layer: Any | None = None
         self._before: _Before | None = None
         self._looks_from_behind = False
+        self._meshes: list[LayerMesh] = []
         self._worker = LatestTask(self)
         self._worker.done.connect(self._show)
         self._worker.failed.connect(lambda _, text: self._fail(text))
@@ -96,11 +111,22 @@ class DepthPanel(QWidget):
         text = QLabel("Drag to rotate, scroll to zoom.")
         text.setWordWrap(True)
         form = QFormLayout()
+        self.axis = choice(
+            "inspect_depth_axis",
+            "Place the layers by their defocus, or by their distance if the lens constants are "
+            "known; what is farther than four times the nearest distance is drawn there.",
+        )
+        self.axis.addItems([DEFOCUS, DISTANCE])
+        self.axis.currentTextChanged.connect(self._place)
         form.addRow("Spread", self.spread)
+        form.addRow("Depth by", self.axis)
+        self.distances = KnownDistances(self._viewer)
+        self.distances.failed.connect(self.failed)
         layout = QVBoxLayout(self)
         layout.addWidget(self.toggle)
         layout.addLayout(form)
         layout.addWidget(text)
+        layout.addWidget(self.distances)
         layout.addStretch()
 
     def set_source(self, source: MpiSource | None) -> None:
@@ -108,6 +134,11 @@ class DepthPanel(QWidget):
         if source is not self._source:
             self.toggle.setChecked(False)
         self._source = source
+        self.distances.set_source(source)
+        knows_distance = source is not None and source.lens_constants is not None
+        self.axis.model().item(1).setEnabled(knows_distance)
+        if not knows_distance:
+            self.axis.setCurrentText(DEFOCUS)
         self.setEnabled(source is not None)
 
     def stop(self) -> None:
@@ -132,10 +163,11 @@ class DepthPanel(QWidget):
         if source is not self._source or not self.toggle.isChecked():
             return
         self._before = _Before.of(self._viewer)
-        vertices, faces = self._mesh(source)
+        self._meshes = atlas.meshes
+        vertices, faces = self._mesh(source, atlas.meshes)
         info = LayerInfo(DEPTH_VIEW, source.group)
         look = {"shading": "none", "blending": "translucent_no_depth"}
-        texture = {"texture": atlas.texture, "texcoords": atlas.corners.reshape(-1, 2)}
+        texture = {"texture": atlas.texture, "texcoords": atlas.coordinates(source.shape)}
         placed = stacked(source.placed())
         data = make_layer((vertices, faces), info, placed, "surface", **look, **texture)
         (self._layer,) = put_layers(self._viewer, [data])
@@ -166,21 +198,27 @@ class DepthPanel(QWidget):
                 self._canvas.show(shown)
             self.left.emit()
 
-    def _mesh(self, source: MpiSource) -> tuple[np.ndarray, np.ndarray]:
-        """Corners of all planes, the nearest towards the viewer, and faces in drawing order."""
-        height, width = source.shape
-        depth = self.spread.value() / 100 * width
-        scales = np.asarray(source.stack.defocus_scales, np.float64)
-        span = max(float(np.ptp(scales)), 1e-9)
-        z = (scales.max() - scales) / span * depth * self._toward_viewer()
-        corners = np.array([(0, 0), (0, width), (height, width), (height, 0)], float) - 0.5
-        vertices = np.empty((len(z), 4, 3))
-        vertices[..., 0] = z[:, None]
-        vertices[..., 1:] = corners
-        order = np.arange(len(z))
-        first = 4 * (order[::-1] if self._looks_from_behind else order)
-        faces = first[:, None, None] + np.array([(0, 1, 2), (0, 2, 3)])
-        return vertices.reshape(-1, 3), faces.reshape(-1, 3)
+    def _mesh(self, source: MpiSource, meshes: list[LayerMesh]) -> tuple[np.ndarray, np.ndarray]:
+        """Vertices of all meshes, the nearest towards the viewer, and faces in drawing order."""
+        depth = self.spread.value() / 100 * source.shape[1]
+        near = self._nearness(source, np.concatenate([mesh.defocus for mesh in meshes]))
+        places = np.concatenate([mesh.places for mesh in meshes])
+        vertices = np.concatenate([depth * self._toward_viewer() * near[:, None], places], axis=1)
+        first = np.cumsum([0, *(len(mesh.places) for mesh in meshes)])
+        faces = [mesh.faces + start for mesh, start in zip(meshes, first, strict=False)]
+        return vertices, np.concatenate(faces[::-1] if self._looks_from_behind else faces)
+
+    def _nearness(self, source: MpiSource, defocus: np.ndarray) -> np.ndarray:
+        """0 at the farthest vertex, 1 at the nearest, by defocus or by distance."""
+        constants = source.lens_constants
+        if self.axis.currentText() == DISTANCE and constants is not None:
+            from napari_dpdeblur.calibration.distance import distance_m
+
+            metres = distance_m(defocus, constants)
+            far = np.minimum(metres, FARTHEST * metres.min())
+        else:
+            far = defocus
+        return np.asarray((far.max() - far) / max(float(np.ptp(far)), 1e-9), np.float64)
 
     def _toward_viewer(self) -> float:
         """Sign of the depth axis towards the camera in front."""
@@ -188,9 +226,9 @@ class DepthPanel(QWidget):
         towards = orientation is not None and str(orientation[0]).lower().endswith("towards")
         return 1.0 if towards else -1.0
 
-    def _place(self, _: int = 0) -> None:
+    def _place(self, _: Any = None) -> None:
         if self._layer is not None and self._source is not None:
-            self._layer.data = self._mesh(self._source)
+            self._layer.data = self._mesh(self._source, self._meshes)
 
     def _sort(self, _: Any = None) -> None:
         """Draw the farthest layer first from either side, as transparency requires."""
@@ -212,7 +250,7 @@ class DepthPanel(QWidget):
 
 
 def make_atlas(source: MpiSource) -> Atlas:
-    """All layers in one texture that is not larger than graphics drivers accept."""
+    """All layers in one texture that is not larger than graphics drivers accept, and meshes."""
     layers, (height, width) = source.layers, source.shape
     cols = math.ceil(math.sqrt(layers * height / width)) or 1
     rows = math.ceil(layers / cols)
@@ -224,12 +262,12 @@ def make_atlas(source: MpiSource) -> Atlas:
     ]
     h, w = planes[0].shape[:2]
     texture = np.zeros((rows * h, cols * w, 4), np.uint8)
-    corners = np.empty((layers, 4, 2))
+    boxes = np.empty((layers, 4))
     for number, plane in enumerate(planes):
         row, col = divmod(number, cols)
         texture[row * h : (row + 1) * h, col * w : (col + 1) * w] = plane
         # half a pixel inside, so that neighbours do not shine in; v runs upwards
         left, right = (col * w + 0.5) / (cols * w), ((col + 1) * w - 0.5) / (cols * w)
         top, bottom = 1 - (row * h + 0.5) / (rows * h), 1 - ((row + 1) * h - 0.5) / (rows * h)
-        corners[number] = [(left, top), (right, top), (right, bottom), (left, bottom)]
-    return Atlas(texture, corners)
+        boxes[number] = left, top, right, bottom
+    return Atlas(texture, boxes, layer_meshes(source.stack))

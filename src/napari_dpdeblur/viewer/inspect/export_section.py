@@ -23,15 +23,25 @@ from qtpy.QtWidgets import (
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results.export import display_values, write_picture
 from napari_dpdeblur.results.movie import refuse_existing, write_focus_stack, write_movie
-from napari_dpdeblur.results.refocus.renderer import Refocuser, Shot, Superseded, preview_reduction
+from napari_dpdeblur.results.refocus.movie_frames import (
+    FOCUS,
+    FPS,
+    FRAMES,
+    PARALLAX,
+    TURNTABLE,
+    focus_sweep,
+    movie_renders,
+)
+from napari_dpdeblur.results.refocus.renderer import Refocuser, Shot, Superseded
 from napari_dpdeblur.viewer.inspect.refocus_view import RefocusRenderers
+from napari_dpdeblur.viewer.shared.controls import choice
 from napari_dpdeblur.viewer.shared.file_names import with_suffix
 from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
 
 PICTURES = "16-bit PNG (*.png);;16-bit TIFF (*.tif *.tiff)"
 STACKS = "Linear TIFF stack (*.tif *.tiff)"
 MOVIES = "MP4 movie (*.mp4);;Animated GIF (*.gif)"
-MOVIE_FPS = 12.0
+MOVIE_KINDS = {"Focus": FOCUS, "Parallax": PARALLAX, "Turntable": TURNTABLE}
 NOTHING = "No refocused image to save yet; move the focus slider first."
 
 Scene = tuple[RefocusRenderers, Shot]
@@ -69,7 +79,7 @@ class ExportSection(QGroupBox):
     def save_stack(self, path: str | Path, overwrite: bool = False) -> None:
         """Write linear images focused from the nearest to the farthest layer."""
         renderers, shot = self._wanted()
-        path, shots = Path(path), focus_sweep(renderers, shot, self.frames.value())
+        path, shots = Path(path), focus_sweep(renderers.source.stack, shot, self.frames.value())
 
         def work(superseded: IsSuperseded) -> Path:
             refuse_existing(path, overwrite)
@@ -80,18 +90,20 @@ class ExportSection(QGroupBox):
         self._start(work)
 
     def save_movie(self, path: str | Path, overwrite: bool = False) -> None:
-        """Write a movie that focuses from near to far and back."""
+        """Write a movie of the chosen kind, there and back."""
         renderers, shot = self._wanted()
-        path, shots = Path(path), focus_sweep(renderers, shot, self.frames.value())
-        white = renderers.source.white
+        path, count, white = Path(path), self.frames.value(), renderers.source.white
+        kind = MOVIE_KINDS[self.kind.currentText()]
 
         def work(superseded: IsSuperseded) -> Path:
             refuse_existing(path, overwrite)
-            reduction = preview_reduction(renderers.source.shape)
-            renderer = renderers.exact() if reduction == 1 else renderers.quick(reduction)
-            pictures = self._rendered(renderer, shots, superseded)
-            frames = [display_values(image, white, np.uint8) for _, image in pictures]
-            return write_movie(path, frames + frames[-2:0:-1], MOVIE_FPS, overwrite)
+            stack, frames = renderers.source.stack, []
+            for render in movie_renders(kind, stack, renderers.aperture, shot, count):
+                if superseded():
+                    raise Superseded
+                frames.append(display_values(render(), white, np.uint8))
+                self._progressed.emit(len(frames), count)
+            return write_movie(path, frames + frames[-2:0:-1], FPS, overwrite)
 
         self._start(work)
 
@@ -115,15 +127,21 @@ class ExportSection(QGroupBox):
         self.movie = self._button(
             "&Movie...",
             "inspect_save_movie",
-            "Save a movie that focuses from near to far and back.",
+            "Save a movie of the kind chosen below, there and back.",
             lambda: self._ask("movie", MOVIES, self.save_movie),
         )
         tip = "Cancel; the incomplete file is removed."
         self.cancel = self._button("Cancel", "inspect_save_cancel", tip, self._cancel)
         self.frames = QSpinBox(objectName="inspect_frames")
         self.frames.setRange(2, 200)
-        self.frames.setValue(24)
+        self.frames.setValue(FRAMES)
         self.frames.setToolTip("Number of images in a stack, and in one direction of a movie.")
+        self.kind = choice(
+            "inspect_movie_kind",
+            "What moves in a movie: the focus from near to far, the viewpoint sideways with "
+            "everything sharp, or the scene on a turntable.",
+        )
+        self.kind.addItems(list(MOVIE_KINDS))
         self.bar = QProgressBar(objectName="inspect_save_progress")
         self.bar.setToolTip("Progress of the file being written.")
         self._lay_out()
@@ -141,8 +159,10 @@ class ExportSection(QGroupBox):
             layout.setColumnStretch(column, 1)
         layout.addWidget(QLabel("Frames"), 1, 0, Qt.AlignmentFlag.AlignRight)
         layout.addWidget(self.frames, 1, 1)
-        layout.addWidget(self.bar, 2, 0, 1, 2)
-        layout.addWidget(self.cancel, 2, 2)
+        layout.addWidget(QLabel("Movie of"), 2, 0, Qt.AlignmentFlag.AlignRight)
+        layout.addWidget(self.kind, 2, 1, 1, 2)
+        layout.addWidget(self.bar, 3, 0, 1, 2)
+        layout.addWidget(self.cancel, 3, 2)
 
     def _ask(self, what: str, patterns: str, save: Callable[[str, bool], None]) -> None:
         scene = self._scene()
@@ -201,10 +221,3 @@ class ExportSection(QGroupBox):
         self.cancel.setVisible(running)
         for button in (self.view, self.stack, self.movie):
             button.setEnabled(not running)
-
-
-def focus_sweep(renderers: RefocusRenderers, shot: Shot, count: int) -> list[Shot]:
-    """The shot with its focus going from the nearest to the farthest layer in equal steps."""
-    scales = renderers.source.stack.defocus_scales
-    focuses = np.linspace(float(np.min(scales)), float(np.max(scales)), count)
-    return [Shot(float(focus), shot.aperture, shot.views) for focus in focuses]

@@ -16,12 +16,13 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_dpdeblur.optics.mpi import transmittance
+from napari_dpdeblur.optics.mpi import MultiplaneImage, transmittance
 from napari_dpdeblur.results.export import display_values
 from napari_dpdeblur.viewer.inspect.canvas_state import LAYER_VIEW, CanvasState
+from napari_dpdeblur.viewer.inspect.slider import FocusRuler
 from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.layers.convert import GAMMA, make_layer
+from napari_dpdeblur.viewer.layers.convert import GAMMA, display_stack, make_layer
 from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo
 from napari_dpdeblur.viewer.layers.placement import stacked
 from napari_dpdeblur.viewer.layers.queries import layer_of
@@ -29,10 +30,13 @@ from napari_dpdeblur.viewer.shared.controls import choice
 from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
 
 TRANSPARENT = "Layer (RGBA)"
+MARKED = "Hidden part marked"
+MARK, MARK_SHARE = np.array([230, 60, 200]), 0.5  # colour, and how much of it a hidden part gets
 COLOR, ALPHA = "Colour", "Alpha"
 TRANSMITTANCE, PREMULTIPLIED = "Transmittance", "Colour x alpha"
 CHANNELS = {
     TRANSPARENT: "The layer itself, transparent where it is empty.",
+    MARKED: "The layer, with what was filled in behind nearer layers in another colour.",
     COLOR: "Colour of the layer, also where it is transparent or occluded.",
     ALPHA: "Opacity of the layer: 0 is black, 1 is white.",
     TRANSMITTANCE: "Fraction of the layer that reaches the camera past all nearer layers; "
@@ -63,8 +67,11 @@ class LayersPanel(QWidget):
             self.channel.setItemData(number, tip, Qt.ItemDataRole.ToolTipRole)
         self.channel.currentTextChanged.connect(self.activate)
         self.slider = QSlider(Qt.Orientation.Horizontal, objectName="inspect_layer")
-        self.slider.setToolTip("Layer, from back (left) to front (right).")
+        self.slider.setToolTip(
+            "Layer, from back (left) to front (right). The tick is the focus plane."
+        )
         self.slider.valueChanged.connect(self._move_dims)
+        self.ruler = FocusRuler(self.slider, "inspect_layer_focus")
         self.back = QPushButton("&Back", objectName="inspect_back")
         self.back.setToolTip("Previous layer, towards the back (comma on the canvas).")
         self.back.clicked.connect(lambda: self.step(-1))
@@ -72,7 +79,7 @@ class LayersPanel(QWidget):
         self.front.setToolTip("Next layer, towards the front (full stop on the canvas).")
         self.front.clicked.connect(lambda: self.step(1))
         self.text = QLabel(objectName="inspect_layer_text", wordWrap=True)
-        self.text.setToolTip("Number, defocus scale and contribution of this layer.")
+        self.text.setToolTip("Number, defocus and contribution of this layer.")
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -82,6 +89,7 @@ class LayersPanel(QWidget):
         form = QFormLayout()
         form.addRow("Show", self.channel)
         form.addRow("Layer", self.slider)
+        form.addRow("", self.ruler)
         layout = QVBoxLayout(self)
         layout.addLayout(form)
         layout.addLayout(steps)
@@ -97,6 +105,7 @@ class LayersPanel(QWidget):
             self.text.clear()
             return
         self.slider.setRange(0, source.layers - 1)
+        self.ruler.mark(source.focus_layer)
         self._shares = source.stack.alpha[..., ::4, ::4]
         self._shares = transmittance(self._shares).mean(axis=(1, 2, 3))
         self._follow_dims()
@@ -158,11 +167,10 @@ class LayersPanel(QWidget):
         if source is None or not 0 <= number < source.layers:
             return
         scale = float(source.stack.defocus_scales[number])
-        distance = source.distance_text(scale)
         place = {0: " (farthest)", source.layers - 1: " (nearest)"}.get(number, "")
         self.text.setText(
             f"Layer {number + 1} of {source.layers}{place}\n"
-            f"Defocus scale {scale:.3f}{f' ({distance})' if distance else ''}\n"
+            f"{source.place_text(scale)}\n"
             f"Contributes {100 * self._shares[number]:.1f} % of the image"
         )
 
@@ -171,10 +179,13 @@ def channel_layer(source: MpiSource, channel: str) -> LayerData:
     """One channel of all layers as a stack for napari's slider."""
     stack = source.stack
     name = f"{source.layer.name} {channel.lower()}"
-    if channel in (ALPHA, TRANSMITTANCE):
+    look: dict[str, Any]
+    if channel == MARKED:
+        data, look = _marked(stack, source.white), {"rgb": True}
+    elif channel in (ALPHA, TRANSMITTANCE):
         values = stack.alpha if channel == ALPHA else transmittance(stack.alpha)
         data = values[:, 0]
-        look: dict[str, Any] = {"contrast_limits": (0.0, 1.0)}
+        look = {"contrast_limits": (0.0, 1.0)}
     else:
         color = stack.color if channel == COLOR else stack.color * stack.alpha
         data, look = _shown_colors(color, source.white)
@@ -182,6 +193,14 @@ def channel_layer(source: MpiSource, channel: str) -> LayerData:
     layer = make_layer(data, info, stacked(source.placed()), **look)
     layer[1]["name"] = name
     return layer
+
+
+def _marked(stack: MultiplaneImage, white: float) -> np.ndarray:
+    """Layers as RGBA bytes (L, H, W, 4), with their hidden parts coloured."""
+    pixels = display_stack(stack, white)
+    hidden = MARK_SHARE * (1 - stack.visibility()[:, 0, ..., None])
+    pixels[..., :3] = np.round(pixels[..., :3] * (1 - hidden) + MARK * hidden)
+    return pixels
 
 
 def _shown_colors(color: np.ndarray, white: float) -> tuple[np.ndarray, dict[str, Any]]:

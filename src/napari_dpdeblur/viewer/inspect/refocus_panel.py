@@ -24,8 +24,9 @@ from napari_dpdeblur.viewer.inspect.refocus_view import (
     RefocusView,
     default_radius_px,
     focus_range,
+    sway_shots,
 )
-from napari_dpdeblur.viewer.inspect.slider import ValueSlider
+from napari_dpdeblur.viewer.inspect.slider import FocusRuler, ValueSlider
 from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.metadata import kind_of
 from napari_dpdeblur.viewer.layers.queries import layer_of
@@ -91,6 +92,7 @@ class RefocusPanel(QWidget):
         self.radius.setValue(default_radius_px(source) or DEFAULT_RADIUS_PX)
         self.focus.setRange(*focus_range(source))
         self.focus.setValue(0.0)
+        self.ruler.mark(0.0)
         self.aperture.setValue(1.0)
         self.rock.setChecked(False)
         for control in controls:
@@ -133,9 +135,10 @@ class RefocusPanel(QWidget):
         self.radius.valueChanged.connect(self._request)
         self.focus = ValueSlider(
             "inspect_focus",
-            "Defocus scale in focus: 0 is the focus of the capture, larger is farther. Objects "
-            "nearer than the focus have left and right swapped.",
+            "Defocus scale in focus: 0 is the focus of the capture, negative values are in front "
+            "of it, positive ones behind.",
         )
+        self.ruler = FocusRuler(self.focus.slider, "inspect_focus_captured", "captured")
         self.focus.valueChanged.connect(self._request)
         self.aperture = ValueSlider(
             "inspect_aperture",
@@ -154,7 +157,10 @@ class RefocusPanel(QWidget):
         self.side.addItems(list(VIEWS))
         self.side.currentTextChanged.connect(self._request)
         self.rock = QPushButton("Roc&k", objectName="inspect_rock", checkable=True)
-        self.rock.setToolTip("Alternate between the left and right views to see the parallax.")
+        self.rock.setToolTip(
+            "Alternate between the left and right views to see the parallax; with the aperture "
+            "closed (All in focus), move the sharp layers from side to side."
+        )
         self.rock.toggled.connect(self._request)
         self.by_click = QPushButton("Focus by c&lick", objectName="inspect_click", checkable=True)
         self.by_click.setToolTip("While pressed, click in the canvas to focus there.")
@@ -171,6 +177,7 @@ class RefocusPanel(QWidget):
     def _lay_out(self) -> None:
         form = QFormLayout()
         form.addRow("Focus", self.focus)
+        form.addRow("", self.ruler)
         form.addRow("Aperture", self.aperture)
         form.addRow("View", self.side)
         form.addRow("Lens", self.lens_kind)
@@ -201,7 +208,10 @@ class RefocusPanel(QWidget):
             return
         self.view.set_scene(self._source, self.lens)
         shot = self.shot
-        if self.rock.isChecked():
+        if self.rock.isChecked() and shot.aperture == 0:
+            # the views through a closed aperture are all the same: move the sharp layers
+            self.view.request(*sway_shots(shot.focus))
+        elif self.rock.isChecked():
             sides = ((LEFT,), (LEFT, RIGHT), (RIGHT,))
             self.view.request(*(Shot(shot.focus, shot.aperture, side) for side in sides))
         else:
@@ -232,4 +242,6 @@ def _described(picture: RefocusedImage) -> str:
     """Size and time; constant text for previews, because redrawing it takes time."""
     height, width = picture.rendered_px
     size = f"{height} x {width} px"
+    if picture.shot.sway:
+        return f"Sharp parallax, {size}"
     return f"Full size, {size}, {picture.seconds:.2f} s" if picture.is_full else f"Preview, {size}"

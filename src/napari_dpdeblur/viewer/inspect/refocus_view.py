@@ -13,11 +13,17 @@ from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_dpdeblur.results.refocus.aperture import (
     Aperture,
-    calibrated_aperture,
     equivalent_radius_px,
     round_aperture,
 )
-from napari_dpdeblur.results.refocus.renderer import Refocuser, Shot, preview_reduction
+from napari_dpdeblur.results.refocus.movie_frames import swing
+from napari_dpdeblur.results.refocus.renderer import (
+    Refocuser,
+    Shot,
+    Superseded,
+    preview_reduction,
+)
+from napari_dpdeblur.results.refocus.viewpoint import SharpViews
 from napari_dpdeblur.viewer.inspect.canvas_state import REFOCUSED
 from napari_dpdeblur.viewer.inspect.preview_size import PreviewSizer
 from napari_dpdeblur.viewer.inspect.source import MpiSource
@@ -29,8 +35,11 @@ from napari_dpdeblur.viewer.layers.queries import layer_of
 from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
 from napari_dpdeblur.viewer.shared.timers import call_after_draw
 
-SWING_MS = 180
+SWING_MS, SWAY_MS = 180, 90  # between frames: of the views, and of a sharp parallax
+SWAY_FRAMES = 9
 REST_MS = 250  # without a change for so long, the picture is rendered in full
+FOCUS_MARGIN = 0.25  # of the range of the focus, beyond the nearest and the farthest layer
+LEAST_FOCUS_SPAN = 0.04  # of that range, for a scene that is all in focus
 SMALLER = 2  # factor between the two sizes of previews
 
 
@@ -44,7 +53,7 @@ class Lens:
     def aperture(self, source: MpiSource) -> Aperture:
         """The kernels for a multiplane image; CalibrationError when they do not fit."""
         if self.is_calibrated and source.calibration is not None:
-            return calibrated_aperture(source.calibration, source.shape, source.crop)
+            return source.calibrated_aperture()
         return round_aperture(source.shape, self.radius_px, _left_side(source))
 
 
@@ -72,6 +81,14 @@ class RefocusRenderers:
         self._aperture: Aperture | None = None
         self._exact: Refocuser | None = None
         self._quick: dict[int, Refocuser] = {}
+        self._sharp: dict[int, SharpViews] = {}
+
+    @property
+    def aperture(self) -> Aperture:
+        """The kernels of the lens for this source."""
+        if self._aperture is None:
+            self._aperture = self.lens.aperture(self.source)
+        return self._aperture
 
     def exact(self) -> Refocuser:
         """The renderer for full size."""
@@ -90,27 +107,43 @@ class RefocusRenderers:
         return self._quick[reduction]
 
     def _make(self, reduction: int, is_quick: bool) -> Refocuser:
-        if self._aperture is None:
-            self._aperture = self.lens.aperture(self.source)
         stack = self.source.stack
         return Refocuser(
             stack.color,
             stack.alpha,
             stack.defocus_scales,
-            self._aperture,
+            self.aperture,
             reduction,
             is_quick=is_quick,
+            defocus=stack.defocus,
         )
 
     def picture(
         self, shot: Shot, reduction: int | None, superseded: IsSuperseded
     ) -> RefocusedImage:
         """Render a shot; at full size without a reduction."""
-        renderer = self.exact() if reduction is None else self.quick(reduction)
         start = time.perf_counter()
-        image = renderer.render(shot, superseded)
+        if shot.sway:
+            image = self._sharp_view(shot, reduction or 1, superseded)
+        else:
+            renderer = self.exact() if reduction is None else self.quick(reduction)
+            start = time.perf_counter()
+            image = renderer.render(shot, superseded)
         seconds = time.perf_counter() - start
         return RefocusedImage(shot, image, reduction or 1, seconds, is_full=reduction is None)
+
+    def _sharp_view(self, shot: Shot, reduction: int, superseded: IsSuperseded) -> np.ndarray:
+        if superseded():
+            raise Superseded
+        if reduction not in self._sharp:
+            self._sharp[reduction] = SharpViews(self.source.stack, reduction)
+        sway_px = shot.sway * self.aperture.sway_px()
+        return self._sharp[reduction].parallax((sway_px, 0.0), shot.focus)
+
+
+def sway_shots(focus: float) -> list[Shot]:
+    """Sharp shots from one side to the other, with what is in focus in place."""
+    return [Shot(focus, 0.0, sway=place) for place in swing(SWAY_FRAMES)]
 
 
 class RefocusView(QObject):
@@ -206,8 +239,10 @@ class RefocusView(QObject):
         self._frames = [data for _, data in results]
         self._step = self._step if len(results) > 1 else 0
         self._show_frame(renderers.source, self._frames[min(self._step, len(self._frames) - 1)])
-        if len(results) > 1 and not self._swing.isActive():
-            self._swing.start()
+        if len(results) > 1:
+            self._swing.setInterval(SWAY_MS if len(results) == SWAY_FRAMES else SWING_MS)
+            if not self._swing.isActive():
+                self._swing.start()
         elif len(results) == 1:
             self._swing.stop()
         self.shown.emit(self.picture)
@@ -258,9 +293,11 @@ def default_radius_px(source: MpiSource) -> float | None:
 
 
 def focus_range(source: MpiSource) -> tuple[float, float]:
-    """Useful range of the focus: from before the captured focus to behind the scene."""
-    farthest = float(np.max(source.stack.defocus_scales))
-    return -0.25 * farthest, 1.25 * farthest
+    """Useful range of the focus: the layers and the captured focus, with a margin on both sides."""
+    scales = source.stack.defocus_scales
+    nearest, farthest = min(float(np.min(scales)), 0.0), max(float(np.max(scales)), 0.0)
+    margin = FOCUS_MARGIN * max(farthest - nearest, LEAST_FOCUS_SPAN)
+    return nearest - margin, farthest + margin
 
 
 def _left_side(source: MpiSource) -> int:

@@ -1,13 +1,13 @@
-"""A slider with a number field for one value; both work with the keyboard."""
+"""A slider with a number field for one value, both for the keyboard, and a mark below a slider."""
 
 from __future__ import annotations
 
 import math
 import time
 
-from qtpy.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from qtpy.QtGui import QPaintEvent
-from qtpy.QtWidgets import QLineEdit, QSlider, QWidget
+from qtpy.QtCore import QEvent, QObject, QPoint, QPointF, QRectF, Qt, QTimer, Signal
+from qtpy.QtGui import QColor, QPainter, QPaintEvent, QPen
+from qtpy.QtWidgets import QLineEdit, QSlider, QStyle, QStyleOptionSlider, QWidget
 from superqt import QLabeledDoubleSlider
 
 DECIMALS = 2
@@ -27,6 +27,59 @@ KEY_STEPS = {
 # together leaves time to render the next one.
 REST, MAX_REST_S = 5, 0.12
 QUICK_S = 0.006  # no rest is needed after a drawing that was as quick
+FOCUS, TICK_PX = "focus", 4
+MARK_COLOR = "#8f929c"  # readable on light and dark themes
+
+
+class FocusRuler(QWidget):
+    """A tick with a word below a horizontal slider; hidden where the focus is beyond its ends."""
+
+    def __init__(self, slider: QSlider, name: str, word: str = FOCUS) -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.setToolTip("The focus plane of the capture.")
+        self._slider, self._word = slider, word
+        self._value: float | None = None
+        self.setFixedHeight(TICK_PX + self.fontMetrics().lineSpacing())
+        self.mark(None)
+
+    def mark(self, value: float | None) -> None:
+        """Mark a value of the slider, which may lie between two steps, or none."""
+        self._value = value
+        self.setVisible(value is not None)
+        self.update()
+
+    def position_px(self) -> float | None:
+        """Where the handle would be at the marked value, in pixels of this widget."""
+        if self._value is None:
+            return None
+        slider, option = self._slider, QStyleOptionSlider()
+        slider.initStyleOption(option)
+        ends = []
+        for end in (option.minimum, option.maximum):
+            option.sliderPosition = end
+            handle = slider.style().subControlRect(
+                QStyle.ComplexControl.CC_Slider, option, QStyle.SubControl.SC_SliderHandle, slider
+            )
+            ends.append(handle.left() + handle.width() / 2)
+        span = max(float(slider.maximum()) - float(slider.minimum()), 1e-9)
+        share = (self._value - float(slider.minimum())) / span
+        offset = slider.mapToGlobal(QPoint(0, 0)).x() - self.mapToGlobal(QPoint(0, 0)).x()
+        return float(offset + ends[0] + share * (ends[1] - ends[0]))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Qt: draw the tick and the word."""
+        x = self.position_px()
+        if x is None:
+            return
+        painter = QPainter(self)
+        painter.setPen(QPen(QColor(MARK_COLOR)))
+        painter.drawLine(QPointF(x, 0.0), QPointF(x, TICK_PX))
+        width = self.fontMetrics().horizontalAdvance(self._word) + 2
+        left = min(max(x - width / 2, 0.0), self.width() - width)
+        place = QRectF(left, TICK_PX, width, self.height() - TICK_PX)
+        painter.drawText(place, Qt.AlignmentFlag.AlignHCenter, self._word)
+        painter.end()
 
 
 class ValueSlider(QLabeledDoubleSlider):

@@ -9,14 +9,20 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from napari_dpdeblur.calibration import Calibration
+from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.optics.mpi import MultiplaneImage, transmittance
+from napari_dpdeblur.results.defocus_colors import ColorScale, color_scale
 from napari_dpdeblur.results.preview import white_point
+from napari_dpdeblur.results.refocus.aperture import Aperture, calibrated_aperture
+from napari_dpdeblur.results.result import stored_constants, stored_lens_model
 from napari_dpdeblur.viewer.layers.metadata import MPI, LayerInfo, layer_info
 from napari_dpdeblur.viewer.layers.placement import Placement, placement
 from napari_dpdeblur.viewer.layers.queries import calibrations, described_layers
 
 _hashes: WeakKeyDictionary[Calibration, str] = WeakKeyDictionary()
-SAMPLING = 4  # every fourth pixel is enough to find the white point
+SAMPLING = 4  # every fourth pixel is enough to find the white point and the colours
+FOCUSED = "in focus"
+IN_FOCUS = 0.02  # blur that nobody sees: a quarter of a pixel for kernels of 12 px
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +34,7 @@ class MpiSource:
     stack: MultiplaneImage
     calibration: Calibration | None
     white: float
+    colors: ColorScale  # of its defocus map
 
     @property
     def group(self) -> str:
@@ -50,6 +57,15 @@ class MpiSource:
         crop = self.info.provenance.get("crop")
         return tuple(int(value) for value in crop) if crop else None
 
+    def calibrated_aperture(self) -> Aperture:
+        """The kernels of the fit, used as in the fit; CalibrationError if they do not match."""
+        if self.calibration is None:
+            raise CalibrationError(
+                f"The calibration of {self.group} is not open; open it or use a round aperture."
+            )
+        lens = stored_lens_model(self.info.provenance)
+        return calibrated_aperture(self.calibration, self.shape, self.crop, lens)
+
     def placed(self) -> Placement:
         """The place of an image of this source."""
         return placement(self.layer.scale[-2:], self.layer.translate[-2:])
@@ -70,16 +86,40 @@ class MpiSource:
 
     def defocus_at(self, row: int, col: int) -> float:
         """The defocus scale of a pixel: the mean over the layers, weighted by contribution."""
-        return float((self.weights_at(row, col) * self.stack.defocus_scales).sum())
+        own = self.stack.defocus
+        scales = self.stack.defocus_scales if own is None else own[:, 0, row, col]
+        return float((self.weights_at(row, col) * scales).sum())
+
+    @property
+    def focus_layer(self) -> float | None:
+        """Number of the layer in the focus plane, with a fraction; None if all are on one side."""
+        scales = np.asarray(self.stack.defocus_scales, float)
+        if not scales.min() <= 0 <= scales.max():
+            return None
+        return float(np.interp(0.0, scales[::-1], np.arange(len(scales))[::-1]))
+
+    def place_text(self, defocus: float) -> str:
+        """Side of the focus plane, and the distance where the calibration knows the lens."""
+        side = side_text(defocus)
+        text = side.capitalize() if side == FOCUSED else f"Defocus {side}"
+        distance = self.distance_text(defocus)
+        return f"{text}, distance {distance}" if distance else text
+
+    @property
+    def lens_constants(self) -> tuple[float, float] | None:
+        """A and B of d = A + B / Z, of the calibration or as stored with the run."""
+        if self.calibration is not None and self.calibration.lens_constants is not None:
+            return self.calibration.lens_constants
+        return stored_constants(self.info.provenance)
 
     def distance_text(self, defocus: float) -> str:
         """The distance of a defocus scale, where the calibration knows the lens; else empty."""
-        if self.calibration is None or self.calibration.lens_constants is None:
+        constants = self.lens_constants
+        if constants is None:
             return ""
-        # Deferred: it brings torch, which a calibration has loaded anyway.
         from napari_dpdeblur.calibration.distance import distance_m
 
-        metres = float(distance_m(defocus, self.calibration.lens_constants))
+        metres = float(distance_m(defocus, constants))
         return f"{metres:.3g} m" if np.isfinite(metres) else "infinitely far"
 
 
@@ -97,7 +137,20 @@ def mpi_source(viewer: Any, layer: Any) -> MpiSource:
     info = layer_info(layer)
     if info is None or info.mpi is None:
         raise ValueError(f"{layer.name} is not a multiplane image")
-    return MpiSource(layer, info, info.mpi, calibration_of(viewer, info), _white(info.mpi))
+    part = np.s_[..., ::SAMPLING, ::SAMPLING]
+    scales = info.mpi.defocus_scales
+    own = None if info.mpi.defocus is None else info.mpi.defocus[part]
+    sampled = MultiplaneImage(info.mpi.color[part], info.mpi.alpha[part], scales, own)
+    white = white_point(sampled.all_in_focus())
+    colors = color_scale(sampled.defocus_map(), (float(np.min(scales)), float(np.max(scales))))
+    return MpiSource(layer, info, info.mpi, calibration_of(viewer, info), white, colors)
+
+
+def side_text(defocus: float) -> str:
+    """A defocus scale as its amount and its side of the focus plane."""
+    if abs(defocus) < IN_FOCUS:
+        return FOCUSED
+    return f"{abs(defocus):.2f} {'behind' if defocus > 0 else 'in front'}"
 
 
 def calibration_of(viewer: Any, info: LayerInfo) -> Calibration | None:
@@ -114,9 +167,3 @@ def _content_hash(calibration: Calibration) -> str:
     if calibration not in _hashes:
         _hashes[calibration] = calibration.content_hash()
     return _hashes[calibration]
-
-
-def _white(stack: MultiplaneImage) -> float:
-    part = np.s_[..., ::SAMPLING, ::SAMPLING]
-    sampled = MultiplaneImage(stack.color[part], stack.alpha[part], stack.defocus_scales)
-    return white_point(sampled.all_in_focus())

@@ -20,6 +20,7 @@ from qtpy.QtWidgets import (
 
 from napari_dpdeblur.results.refocus.renderer import Shot
 from napari_dpdeblur.viewer.inspect.canvas_state import CanvasState
+from napari_dpdeblur.viewer.inspect.color_bar import DefocusBar, colors_of
 from napari_dpdeblur.viewer.inspect.depth_panel import DepthPanel
 from napari_dpdeblur.viewer.inspect.export_section import ExportSection
 from napari_dpdeblur.viewer.inspect.layers_panel import LayersPanel
@@ -78,10 +79,11 @@ class InspectWidget(DockedWidget):
         self.tabs.setToolTip("Ways to look at the multiplane image.")
         self.tabs.addTab(self.layers_panel, "Layers")
         self.tabs.addTab(self.refocus_panel, "Refocus")
-        self.tabs.addTab(self.depth_panel, "3D")
+        self.tabs.addTab(self.depth_panel, "Depth")
         self.reading = QLabel(NOTHING_UNDER_CURSOR, objectName="inspect_reading", wordWrap=True)
-        self.reading.setToolTip("Defocus scale, position and distance under the cursor.")
+        self.reading.setToolTip("Defocus, side of the focus plane and distance under the cursor.")
         self.reading.setMinimumHeight(2 * self.reading.fontMetrics().lineSpacing())
+        self.bar = DefocusBar(lambda: colors_of(self._source, self._viewer))
         self.plot = WeightsPlot()
         self._lay_out()
 
@@ -91,7 +93,7 @@ class InspectWidget(DockedWidget):
         form.addRow("Image", self.choice)
         layout = QVBoxLayout(inside)
         layout.addLayout(form)
-        for widget in (self.message, self.tabs, self.reading, self.plot):
+        for widget in (self.message, self.tabs, self.reading, self.bar, self.plot):
             layout.addWidget(widget)
         layout.addStretch()
         scroll = QScrollArea(objectName="inspect_scroll", widgetResizable=True)
@@ -106,6 +108,7 @@ class InspectWidget(DockedWidget):
     def _listen(self) -> None:
         self.tabs.currentChanged.connect(self._activate_tab)
         self.depth_panel.left.connect(self._activate_tab)
+        self.depth_panel.distances.applied.connect(self._use_new_constants)
         for part in (self.layers_panel, self.refocus_panel, self.depth_panel, self.export):
             part.failed.connect(show_error)
         events = self._viewer.layers.events
@@ -179,11 +182,12 @@ class InspectWidget(DockedWidget):
         for panel in (self.depth_panel, self.layers_panel, self.refocus_panel):
             panel.set_source(source)
         self.message.setVisible(source is None)
-        for widget in (self.tabs, self.reading, self.plot):
+        for widget in (self.tabs, self.reading, self.bar, self.plot):
             widget.setVisible(source is not None)
         if source is not None:
             self.plot.set_scales(source.stack.defocus_scales)
             self.reading.setText(NOTHING_UNDER_CURSOR)
+            self.bar.show_value(None)
 
     def _on_new_data(self, _: Any = None) -> None:
         """Another fit writes into the same layer: first the pixels, then what belongs to them."""
@@ -211,7 +215,17 @@ class InspectWidget(DockedWidget):
     def _read_cursor(self, viewer: Any, _: Any) -> None:
         self._show_reading(self._pixel_under_cursor())
 
+    def _use_new_constants(self) -> None:
+        """The layers have other lens constants: show distances with them."""
+        if self._source is not None:
+            self._set_source(mpi_source(self._viewer, self._source.layer))
+
     def _click(self, viewer: Any, event: Any) -> None:
+        distances = self.depth_panel.distances
+        picked = self._pixel_under_cursor() if distances.is_picking else None
+        if picked is not None:
+            distances.pick(picked)
+            return
         pixel = self._pixel_under_cursor() if self.refocus_panel.clicks_focus else None
         if pixel is not None and self._source is not None:
             self.refocus_panel.focus_at(self._source.defocus_at(*pixel))
@@ -225,12 +239,13 @@ class InspectWidget(DockedWidget):
         source = self._source
         if pixel is None or source is None:
             self.reading.setText(NOTHING_UNDER_CURSOR)
+            self.bar.show_value(None)
             self.plot.clear()
             return
         weights, defocus = source.weights_at(*pixel), source.defocus_at(*pixel)
-        distance = source.distance_text(defocus)
+        self.bar.show_value(defocus)
         self.reading.setText(
-            f"Defocus {defocus:.3f}{f', distance {distance}' if distance else ''}\n"
+            f"{source.place_text(defocus)}\n"
             f"Row {pixel[0]}, column {pixel[1]}, mostly layer {int(weights.argmax()) + 1}"
         )
         self.plot.show_weights(weights)

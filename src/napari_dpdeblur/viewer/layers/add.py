@@ -10,7 +10,7 @@ from weakref import WeakSet
 import numpy as np
 from napari.layers import Layer
 
-from napari_dpdeblur.viewer.layers.convert import hidden
+from napari_dpdeblur.viewer.layers.convert import hidden, is_diverging
 from napari_dpdeblur.viewer.layers.metadata import LayerData, layer_info
 from napari_dpdeblur.viewer.layers.queries import (
     described_layers,
@@ -98,8 +98,19 @@ def _put(viewer: Any, new: LayerData) -> Layer:
         viewer.add_layer(layer)
         return layer
     renew(layer, new)
-    _set(layer, options, _LOOK)
+    set_look(layer, options)
     return layer
+
+
+def set_look(layer: Layer, options: dict[str, Any]) -> None:
+    """Update contrast and gamma, and the colormap if a map has got or lost its second side.
+
+    Any other colormap is the user's choice and is kept.
+    """
+    _set(layer, options, _LOOK)
+    colormap = options.get("colormap")
+    if colormap is not None and is_diverging(colormap) != is_diverging(layer.colormap):
+        layer.colormap = colormap
 
 
 def renew(layer: Layer, new: LayerData) -> None:

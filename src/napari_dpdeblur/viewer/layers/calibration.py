@@ -14,6 +14,7 @@ from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo
 from napari_dpdeblur.viewer.layers.placement import box_placement, frame_placement, placement
 
 KERNELS, VIGNETTING, TARGET = "kernels", "vignetting", "target"
+FRONT_KERNELS = "front kernels"
 KERNEL_GAMMA = 0.5
 RING_OVERSAMPLING, RING_RADIUS_PX, RING_COLOR = 2, 7, (0, 255, 0)
 RING_SHIFT = 4  # binary digits of the centres after the point
@@ -22,7 +23,7 @@ RING_SHIFT = 4  # binary digits of the centres after the point
 def calibration_layers(
     calibration: Calibration, group: str | None = None, path: str | Path | None = None
 ) -> list[LayerData]:
-    """Bottom to top: vignetting, target with discs (after a run), kernels.
+    """Bottom to top: vignetting, target with discs (after a run), kernels; front ones hidden.
 
     Each layer holds the calibration in its LayerInfo. Kernels are drawn over the tile
     that they belong to, in square pixels of the frame. Both views share a layer: each new layer
@@ -37,6 +38,7 @@ def calibration_layers(
     return [
         *_vignetting_layers(calibration, replace(info, kind=VIGNETTING)),
         *_disc_layers(calibration, replace(info, kind=TARGET)),
+        *_front_layers(calibration, replace(info, kind=FRONT_KERNELS)),
         _kernel_layer(calibration, info),
     ]
 
@@ -68,6 +70,12 @@ def _kernel_layer(calibration: Calibration, info: LayerInfo) -> LayerData:
     area = calibration.field
     placed = box_placement((area.top, area.left, area.height, area.width), picture.shape)
     return make_layer(picture, info, placed, rgb=True, blending="additive")
+
+
+def _front_layers(calibration: Calibration, info: LayerInfo) -> list[LayerData]:
+    """Kernels in front of the focus plane, hidden; nothing if they were not measured."""
+    front = calibration.front_side()
+    return [] if front is None else [hidden(_kernel_layer(front, info))]
 
 
 def _vignetting_layers(calibration: Calibration, info: LayerInfo) -> list[LayerData]:

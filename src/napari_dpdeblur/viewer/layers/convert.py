@@ -23,6 +23,7 @@ from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.optics.mpi import MultiplaneImage
 from napari_dpdeblur.results import Result
+from napari_dpdeblur.results.defocus_colors import DIVERGING, color_scale, diverging_palette
 from napari_dpdeblur.results.export import display_values, srgb_bytes
 from napari_dpdeblur.results.preview import white_point
 from napari_dpdeblur.viewer.layers.metadata import (
@@ -51,6 +52,7 @@ _WORDS = {LEFT: "left", RIGHT: "right", MPI: "MPI"}
 
 GAMMA = 1 / 2.2
 DEFOCUS_UNIT = "1 = calibrated blur"
+SIGNED_UNIT = f"{DEFOCUS_UNIT}, negative in front"
 
 
 def layer_name(group: str, kind: str) -> str:
@@ -122,18 +124,28 @@ def defocus_layer(
     placed: Placement,
     limits: tuple[float, float] | None = None,
 ) -> LayerData:
-    """A defocus map (H, W) in a perceptually uniform colormap."""
-    if limits is None:
-        limits = (float(np.nanmin(defocus_map)), float(np.nanmax(defocus_map)))
-    limits = (limits[0], max(limits[1], limits[0] + 1e-6))
-    colormap = preference("defocus_colormap")
+    """A defocus map (H, W): the preferred colormap, or a diverging one if it has both signs."""
+    scale = color_scale(defocus_map, limits)
+    low, high = scale.limits
     return make_layer(
         defocus_map,
-        replace(info, unit=DEFOCUS_UNIT),
+        replace(info, unit=SIGNED_UNIT if scale.is_diverging else DEFOCUS_UNIT),
         placed,
-        colormap=colormap,
-        contrast_limits=limits,
+        colormap=_diverging() if scale.is_diverging else preference("defocus_colormap"),
+        contrast_limits=(low, max(high, low + 1e-6)),
     )
+
+
+def is_diverging(colormap: Any) -> bool:
+    """Whether a colormap, or its name, is that of maps on both sides of the focus plane."""
+    return str(getattr(colormap, "name", colormap)) == DIVERGING
+
+
+def _diverging() -> Any:
+    # Deferred: only a viewer needs napari, and it has loaded it.
+    from napari.utils.colormaps import Colormap
+
+    return Colormap(diverging_palette() / 255, name=DIVERGING)
 
 
 def confidence_layer(confidence: FloatArray, info: LayerInfo, placed: Placement) -> LayerData:
@@ -175,6 +187,7 @@ def result_of_layers(layers: Iterable[Any]) -> Result:
         confidence=np.asarray(found[CONFIDENCE].data, np.float32),
         mpi=mpi.mpi,
         provenance=dict(image.provenance),
+        calibration=image.calibration,
     )
 
 
