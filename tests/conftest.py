@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from own_display import use_own_display
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DATA_VARIABLE = "DPDEBLUR_TEST_DATA"
@@ -28,6 +29,8 @@ def _has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
+if ONE_OF_SEVERAL:
+    use_own_display()
 if not _has_display():
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
@@ -104,6 +107,15 @@ def pixel4_data() -> Path:
     if not (Path(folder) / "pixel4" / "calibration").is_dir():
         pytest.skip(f"needs real captures: {DATA_VARIABLE}={folder} has no pixel4/calibration")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def canon_data(pixel4_data: Path) -> Path:
+    """The folder of real Canon captures, `box_001` and others."""
+    folder = pixel4_data / "canon_r6"
+    if not (folder / "box_001").is_dir():
+        pytest.skip(f"needs real captures: {DATA_VARIABLE} has no canon_r6/box_001")
+    return folder
 
 
 @pytest.fixture(autouse=True)
