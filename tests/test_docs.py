@@ -26,7 +26,7 @@ ALLOWED = {
     "not run: takes minutes": 1,
     "not run: takes hours": 1,
     "not run: needs a second shoot": 1,
-    "not run: needs a cluster": 2,
+    "not run: needs a cluster": 4,
     "not run: needs a CR2 file": 1,
     "not run: needs a CUDA build": 1,
     "not run: needs an Apple computer": 1,

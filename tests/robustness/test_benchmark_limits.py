@@ -61,3 +61,27 @@ def test_an_objective_that_rises_is_a_miss() -> None:
     assert objective.falls(steady + 0.001 * (np.arange(400) % 2)), "it may jitter between steps"
     assert not objective.falls(np.abs(steady - 1.4))
     assert objective.falls(np.ones(100)), "too few steps"
+
+
+def test_the_calibration_error_of_a_known_confidence() -> None:
+    """Pixels of confidence 0.85 that are right as often have none; always right, 0.15."""
+    from reliability import Reliability, expected_error, pooled
+
+    confidence = np.full(2000, 0.85)
+    honest = Reliability(confidence, np.arange(2000) % 20 < 17)
+    modest = Reliability(confidence, np.ones(2000, bool))
+    assert honest.error() == pytest.approx(0, abs=1e-9)
+    assert modest.error() == pytest.approx(0.15)
+    assert expected_error(pooled([honest, modest])) == pytest.approx(0.075)
+
+
+def test_a_wrong_case_needs_its_own_cause_and_a_right_one_must_not_be_doubtful() -> None:
+    from doubtful_fits import Case
+
+    wrong = Case("base", "noise", None, None, cause="but noise")  # type: ignore[arg-type]
+    assert wrong.is_right("doubtful", ["The views show hardly anything but noise: ..."])
+    assert not wrong.is_right("doubtful", ["The two views are identical: ..."])
+    assert not wrong.is_right("acceptable", ["... but noise"])
+    right = Case("base", "right", None, None)  # type: ignore[arg-type]
+    assert right.is_right("acceptable", ["12% of the pixels are clipped."])
+    assert not right.is_right("doubtful", ["..."])

@@ -70,16 +70,27 @@ def test_a_fit_that_takes_too_much_memory_is_a_miss() -> None:
     assert not Estimate("standard", 3024, 4032, estimated_gb=9.0, peak_gb=8.1).holds
 
 
-def test_the_soak_looks_for_seams_in_its_long_version_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_quick_soak_has_all_parts_of_the_long_one() -> None:
     import robustness_soak
 
-    commands: list[list[str]] = []
-    monkeypatch.setattr(robustness_soak, "_run", lambda command: commands.append(command) or False)
-    monkeypatch.setattr(sys, "argv", ["robustness_soak.py"])
-    robustness_soak.main()
-    scripts = [Path(command[1]).name for command in commands]
-    monkeypatch.setattr(sys, "argv", ["robustness_soak.py", "--short"])
-    commands.clear()
-    robustness_soak.main()
-    short = [Path(command[1]).name for command in commands]
-    assert set(scripts) - set(short) == {"seams.py"}
+    long, quick = (
+        {name for name, _, _ in robustness_soak.commands(is_quick, None, save=False)}
+        for is_quick in (False, True)
+    )
+    assert long == quick
+    assert {"kill", "disk", "fuzz", "memory", "batch", "places", "checkpoint"} <= quick
+
+
+def test_the_soak_counts_broken_promises(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    import robustness_soak
+
+    promises = [("first", "exits with 0", "0"), ("second", "exits with 3", "3")]
+    commands = [(n, p, [sys.executable, "-c", f"raise SystemExit({s})"]) for n, p, s in promises]
+    monkeypatch.setattr(robustness_soak, "commands", lambda *options: commands)
+    assert robustness_soak.main([]) == 1
+    table = capfd.readouterr().out.splitlines()[-3:]
+    assert [line.split()[:2] for line in table[:2]] == [["first", "kept"], ["second", "BROKEN"]]
+    assert table[2] == "2 parts, 1 broken"
+    assert robustness_soak.main(["--only", "first"]) == 0

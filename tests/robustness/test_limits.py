@@ -19,6 +19,7 @@ from napari_dpdeblur.calibration import load_calibration, save_calibration
 from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.capture.image_file import read_pixels
 from napari_dpdeblur.capture.pgm import write_pgm_pair
+from napari_dpdeblur.cli import main
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.errors import (
     CalibrationError,
@@ -87,6 +88,53 @@ def test_a_run_folder_does_not_lead_elsewhere(tmp_path: Path) -> None:
         read_run(folder)
 
 
+@pytest.fixture
+def truth(tmp_path: Path) -> Path:
+    picture = np.random.default_rng(1).integers(0, 65535, (20, 30)).astype(np.uint16)
+    (tmp_path / "truth.png").write_bytes(cv2.imencode(".png", picture)[1].tobytes())
+    return tmp_path / "truth.png"
+
+
+@pytest.mark.parametrize("name", ["all_in_focus.tif", "defocus_map.tif", "run.yaml", "mpi.tif"])
+def test_no_command_follows_links_out_of_a_run(
+    tmp_path: Path, truth: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = small_run(tmp_path / "run")
+    (folder / name).rename(tmp_path / "secret")
+    (folder / name).symlink_to(tmp_path / "secret")
+    lens = tmp_path / "lens.dpcal"
+    save_calibration(synthetic_calibration(20, 30, 1, 1), lens)
+    render = ["--calibration", str(lens), "-o", str(tmp_path / "out")]
+    for words in (
+        ["evaluate", str(folder), "--sharp", str(truth)],
+        ["evaluate", str(folder), "--defocus", str(truth)],
+        ["render", str(folder), *render],
+        ["render", str(folder / "mpi.tif"), *render],
+    ):
+        assert main(words) == 2, words
+        sentence = f"{folder / name} was not read because it is a link to a file outside"
+        assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_command_accepts_a_newer_run(
+    tmp_path: Path, truth: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = small_run(tmp_path / "run")
+    record = (folder / "run.yaml").read_text().replace("format_version: 1", "format_version: 2")
+    (folder / "run.yaml").write_text(record)
+    lens = tmp_path / "lens.dpcal"
+    save_calibration(synthetic_calibration(20, 30, 1, 1), lens)
+    render = ["--calibration", str(lens), "-o", str(tmp_path / "out")]
+    for words in (
+        ["evaluate", str(folder), "--sharp", str(truth)],
+        ["render", str(folder), *render],
+        ["render", str(folder / "mpi.tif"), *render],
+    ):
+        assert main(words) == 2, words
+        assert "has format version 2, but only version 1 is supported" in capsys.readouterr().err
+
+
 def test_a_calibration_folder_does_not_lead_elsewhere(tmp_path: Path) -> None:
     folder = tmp_path / "calibration"
     folder.mkdir()
@@ -120,9 +168,38 @@ def png_of(width: int, height: int, data: bytes) -> bytes:
 def test_a_small_png_cannot_claim_a_large_picture(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(png_of(10_000, 15_000, b""))
-    with pytest.raises(CaptureError, match=r"declares 300 MB of pixels, more than its \d+ bytes"):
+    with pytest.raises(CaptureError, match=r"declares 300 MB of pixels, more than a photogr"):
         read_pixels(path)
     assert peak_bytes(lambda: read_pixels(path)) < 2_000_000
+
+
+def test_a_pair_of_pictures_cannot_be_a_bomb(tmp_path: Path) -> None:
+    """13000 x 13000 px that are all equal: 329 kB, which would be 2.4 GB."""
+    rows = zlib.compressobj(9)
+    empty_row = bytes(1 + 2 * 13_000)
+    pixels = b"".join([*(rows.compress(empty_row) for _ in range(13_000)), rows.flush()])
+    content = png_of(13_000, 13_000, b"")
+    start = content.index(b"IDAT") - 4
+    chunk = struct.pack(">I", len(pixels)) + b"IDAT" + pixels
+    content = content[:start] + chunk + struct.pack(">I", zlib.crc32(b"IDAT" + pixels))
+    content += struct.pack(">I", 0) + b"IEND" + struct.pack(">I", zlib.crc32(b"IEND"))
+    assert len(content) < 340_000
+    for name in ("001_left.png", "001_right.png"):
+        (tmp_path / name).write_bytes(content)
+    start_s = time.process_time()
+    for given in ([tmp_path], [tmp_path / "001_left.png"], sorted(tmp_path.iterdir())):
+        with pytest.raises(CaptureError, match="declares 338 MB of pixels, more than a photograph"):
+            open_capture(*given)
+    assert time.process_time() - start_s < 2
+    assert peak_bytes(lambda: open_capture(tmp_path)) < 5_000_000
+
+
+def test_a_uniform_picture_of_ordinary_size_is_read(tmp_path: Path) -> None:
+    """As of a black screen."""
+    encoded = cv2.imencode(".png", np.zeros((3000, 4000), np.uint16))[1].tobytes()
+    assert 24_000_000 / len(encoded) > 300
+    (tmp_path / "a.png").write_bytes(encoded)
+    assert read_pixels(tmp_path / "a.png").shape == (1, 3000, 4000)
 
 
 def test_a_jpeg_of_endless_passes_is_refused(tmp_path: Path) -> None:
