@@ -1,6 +1,7 @@
 """Calibration against known kernels: kernel error, disparity, vignetting, a fit, time, memory.
 
     python benchmarks/calibration.py kernels [--seed 0] [--data DIR] [--json] [--save]
+    python benchmarks/calibration.py both-sides [--seed 0] [--data DIR] [--json] [--save]
     python benchmarks/calibration.py end-to-end [--data DIR] [--json] [--save]
     python benchmarks/calibration.py noise [--data DIR] [--json] [--save]
     python benchmarks/calibration.py run [--threads 2] [--data DIR] [--json] [--save]
@@ -36,9 +37,10 @@ from scipy.optimize import minimize
 
 from measured import gigabytes
 from napari_dpdeblur.calibration import Calibration, load_calibration
-from napari_dpdeblur.calibration.run import Captures, calibrate
+from napari_dpdeblur.calibration.captures import Captures, TargetSet
+from napari_dpdeblur.calibration.run import calibrate
+from napari_dpdeblur.calibration.sides import centroids_px, disparity_px, turned
 from napari_dpdeblur.calibration.target.pattern import TARGET_FILE, Target, pitch_for_screen
-from napari_dpdeblur.calibration.verdict import centroids_px, disparity_px
 from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.capture.pixel import SENSOR_WHITE
 from napari_dpdeblur.datasets.synthetic.calibration_captures import (
@@ -150,6 +152,26 @@ def kernel_figures(lens: Calibration, blend_px: int, seed: int) -> dict[str, Any
     return figures
 
 
+def both_sides_figures(lens: Calibration, seed: int) -> dict[str, Any]:
+    """Errors behind and in front of the focus plane, from six shots on each side.
+
+    In front, the target is rendered with the published kernels turned by 180 degrees.
+    """
+    shoots = [
+        simulate_shoot(target(), lens, TYPICAL, scale=scale, sheets=6, seed=seed + side)
+        for side, scale in enumerate((1.0, -1.0))
+    ]
+    sets = [TargetSet(shoot.discs, [shoot.white], [shoot.black]) for shoot in shoots]
+    found = calibrate(Captures(**vars(sets[0]), sheets=shoots[0].sheets, front=sets[1]), target())
+    in_front = dataclasses.replace(lens, kernels=turned(lens.kernels))
+    front = found.front_side()
+    assert front is not None
+    figures: dict[str, Any] = {"behind": compare(found, lens), "in_front": compare(front, in_front)}
+    limit = LIMITS["six shots"]
+    figures["ok"] = all(side["kernel_error"] <= limit for side in figures.values())
+    return figures | {"front_scale": round(found.front_scale, 4)}
+
+
 def scene_scores(lens: Calibration, found: Calibration, seed: int = 0) -> dict[str, list[float]]:
     """PSNR and AIWE(1) of one synthetic scene, fitted with the true and the recovered kernels.
 
@@ -254,7 +276,7 @@ def run_figures(lens: Calibration, threads: int) -> dict[str, Any]:
 def main() -> int:
     """Print the figures; 1 when a limit is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("kernels", "end-to-end", "noise", "run"))
+    parser.add_argument("what", choices=("kernels", "both-sides", "end-to-end", "noise", "run"))
     parser.add_argument("--data", type=Path, default=os.environ.get("DPDEBLUR_TEST_DATA"))
     parser.add_argument("--seed", type=int, default=0, help="random seed of the noise")
     parser.add_argument("--blend", type=int, default=0, help="blending at tile borders, in px")
@@ -270,6 +292,7 @@ def main() -> int:
     lens = dataclasses.replace(published, excess_variance_px2=(0.0, 0.0))
     figures = {
         "kernels": lambda: kernel_figures(lens, arguments.blend, arguments.seed),
+        "both-sides": lambda: both_sides_figures(lens, arguments.seed),
         "end-to-end": lambda: end_to_end_figures(lens),
         "noise": lambda: noise_figures(data),
         "run": lambda: run_figures(lens, arguments.threads),

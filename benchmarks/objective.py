@@ -68,7 +68,8 @@ def objective_of(result: Result, problem: FitProblem) -> dict[str, float]:
     """Terms of the published objective for a fit's layers."""
     brightest = float(problem.views.max())
     views = problem.views / brightest
-    kernels = problem.layer_kernels(result.mpi.defocus_scales)
+    scales = result.mpi.defocus_scales
+    kernels = [problem.kernels.scaled(float(scale), problem.pixel_pitch) for scale in scales]
     objective = Objective(
         views,
         TiledBlur(kernels, problem.layout, blend_px=0),

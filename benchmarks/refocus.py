@@ -27,7 +27,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import numpy as np
 
 from napari_dpdeblur.calibration import load_calibration
-from napari_dpdeblur.results import Result, read_mpi, read_run
+from napari_dpdeblur.results import Result, read_run
 from napari_dpdeblur.results.refocus.aperture import (
     Aperture,
     calibrated_aperture,
@@ -61,29 +61,31 @@ def time_frames(engine: Refocuser, shots: Iterable[Shot]) -> dict[str, float]:
 
 def measure(run: Path, calibration: Path, frames: int) -> dict[str, dict[str, float]]:
     """Figures of each case, by its name."""
-    color, alpha, scales = read_mpi(run)
+    result = read_run(run)
+    color, alpha, scales = result.mpi_color, result.mpi_alpha, result.defocus_scales
+    own = {"defocus": result.mpi.defocus}
     shape = (color.shape[-2], color.shape[-1])
     measured = load_calibration(calibration)
     lenses: dict[str, Aperture] = {
-        "calibrated": calibrated_aperture(measured, shape),
+        "calibrated": calibrated_aperture(measured, shape, None, result.lens_model),
         "round": round_aperture(shape, equivalent_radius_px(measured)),
     }
     reduction = preview_reduction(shape)
     shots = sweep(scales, frames)
     figures = {}
     for name, lens in lenses.items():
-        engine = Refocuser(color, alpha, scales, lens, reduction, is_quick=True)
+        engine = Refocuser(color, alpha, scales, lens, reduction, is_quick=True, **own)
         engine.render(shots[0])
         size = f"{engine.shape[0]} x {engine.shape[1]}"
         figures[f"preview {size}, {name}"] = time_frames(engine, shots)
     left = [Shot(shot.focus, shot.aperture, (LEFT,)) for shot in shots]
     figures["preview, calibrated, left view"] = time_frames(
-        Refocuser(color, alpha, scales, lenses["calibrated"], reduction, is_quick=True), left
+        Refocuser(color, alpha, scales, lenses["calibrated"], reduction, is_quick=True, **own), left
     )
-    coloured = color.repeat(3, axis=1)
-    engine = Refocuser(coloured, alpha, scales, lenses["calibrated"], reduction, is_quick=True)
+    coloured, lens = color.repeat(3, axis=1), lenses["calibrated"]
+    engine = Refocuser(coloured, alpha, scales, lens, reduction, is_quick=True, **own)
     figures["preview in colour, calibrated"] = time_frames(engine, shots)
-    engine = Refocuser(color, alpha, scales, lenses["calibrated"])
+    engine = Refocuser(color, alpha, scales, lens, **own)
     figures["full size, calibrated"] = time_frames(engine, shots[:: max(frames // 3, 1)])
     return figures
 

@@ -23,6 +23,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 import robustness_seeds as seeds
 from napari_dpdeblur.errors import DpDeblurError
 from results_file import add_save_option, save_figures
@@ -120,7 +122,11 @@ def read_checkpoint(folder: Path) -> None:
 def read_target(folder: Path) -> None:
     from napari_dpdeblur.calibration.target.pattern import load_target
 
-    load_target(folder / "target.json")
+    target = load_target(folder / "target.json")
+    # What is read can be used.
+    corners = np.array([[0.0, 0.0], target.screen_px, target.centres_px[-1, -1]])
+    if not np.isfinite(target.signed_distance_px(corners)).all():
+        raise ValueError("a distance is not finite")
 
 
 def read_truth(folder: Path) -> None:
@@ -143,6 +149,7 @@ READERS = {
     "portrait-pair": Reader(seeds.portrait_pair, read_capture),
     "colour-pair": Reader(seeds.colour_pair, read_capture),
     "jpeg-pair": Reader(seeds.jpeg_pair, read_capture),
+    "picture-pair": Reader(seeds.picture_pair, read_capture),
     "raw": Reader(seeds.raw_file, read_capture),
     "calibration-file": Reader(seeds.calibration_file, read_calibration),
     "calibration-folder": Reader(seeds.calibration_folder, read_calibration),

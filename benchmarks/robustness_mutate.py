@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import io
 import random
+import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable
 
 NUMBERS = (0, 1, 2, 127, 128, 255, 256, 32767, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1, 2**63)
+# Not finite, denormal, or at the limits of double and single precision.
+FLOATS = (float("inf"), float("-inf"), float("nan"), 5e-324, 1e-310, 1e-45, 1.7e308, 3.5e38, -0.0)
 WORDS = (
+    *(str(number).encode() for number in FLOATS),
+    b"Infinity",
+    b"-Infinity",
+    b"NaN",
+    b".inf",
+    b"-.inf",
+    b"1e-999",
+    b"0x1p-1074",
     b"nan",
     b"-inf",
     b"1e999",
@@ -71,6 +82,27 @@ def _number(content: bytes, other: bytes, choose: random.Random) -> bytes:
     return content[:place] + word + content[place + len(word) :]
 
 
+def _float(content: bytes, other: bytes, choose: random.Random) -> bytes:
+    """Put an infinite, denormal or huge number of 4 or 8 bytes anywhere."""
+    form = choose.choice(("<f", ">f", "<d", ">d"))
+    number = choose.choice(FLOATS)
+    if form.endswith("f") and abs(number) > 3.4e38:
+        number = float("inf")
+    word = struct.pack(form, number)
+    place = choose.randrange(len(content) + 1) // len(word) * len(word)
+    return content[:place] + word + content[place + len(word) :]
+
+
+def _json_number(content: bytes, other: bytes, choose: random.Random) -> bytes:
+    """Replace a whole number of a text by an extreme one, so that the text can still be parsed."""
+    found = list(re.finditer(rb"(?<=[\s\[:,])-?\d+(\.\d+)?(e-?\d+)?(?=[\s\],}])", content[:20_000]))
+    if not found:
+        return _float(content, other, choose)
+    place = choose.choice(found)
+    word = choose.choice((b"1e999", b"-1e999", b"5e-324", b"1e-310", b"1e308", b"-0.0", b"0"))
+    return content[: place.start()] + word + content[place.end() :]
+
+
 def _cut(content: bytes, other: bytes, choose: random.Random) -> bytes:
     return content[: choose.randrange(len(content) + 1)]
 
@@ -102,6 +134,8 @@ def _word(content: bytes, other: bytes, choose: random.Random) -> bytes:
 CHANGES: tuple[Callable[[bytes, bytes, random.Random], bytes], ...] = (
     _flip,
     _number,
+    _float,
+    _json_number,
     _cut,
     _remove,
     _repeat,

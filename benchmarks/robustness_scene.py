@@ -58,8 +58,8 @@ def small_scene(preset: str = "standard", size: tuple[int, int] = SIZE) -> Scene
     """A scene that is fitted in a second or less."""
     lens = replace(synthetic_calibration(*size, 1, 1), vignetting=None)
     capture = render_capture(synthetic_scene(*size, seed=3), pixel_aspect=2, seed=3)
-    settings = {"preset": preset, "layers": 4, "device": "cpu", "threads": 1, "image_rounds": 3}
-    return Scene(capture, lens, FitSettings.of({**settings, "image_steps": 2}))
+    settings = {"preset": preset, "layers": 4, "device": "cpu", "threads": 1}
+    return Scene(capture, lens, FitSettings.of(settings))
 
 
 def fit_and_save(scene: Scene, folder: Path, overwrite: bool = False) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+from PIL import ExifTags, Image
 
 from napari_dpdeblur.calibration import save_calibration
 from napari_dpdeblur.calibration.target.pattern import Target, save_target
@@ -60,6 +61,16 @@ def colour_pair(folder: Path) -> None:
 def jpeg_pair(folder: Path) -> None:
     for seed, side in enumerate("LR"):
         _write_picture(folder / f"001_{side}.jpg", pixels(np.uint8, 3, seed))
+
+
+def picture_pair(folder: Path) -> None:
+    """TIFF files with EXIF data, as software of any camera writes them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    exif = Image.Exif()
+    exif[ExifTags.IFD.Exif] = {ExifTags.Base.FocalLength: 50.0, ExifTags.Base.FNumber: 4.0}
+    for seed, side in enumerate("lr"):
+        picture = Image.fromarray(pixels(np.uint8, 3, seed))
+        picture.save(folder / f"{side}.tif", exif=exif.tobytes())
 
 
 def raw_file(folder: Path) -> None:
