@@ -1,7 +1,7 @@
 """Sphinx configuration: `tox -e docs`, or sphinx-build -W -n docs FOLDER.
 
 Neither building nor reading the pages needs a network. The pages are plain Markdown that is also
-readable where the repository is hosted; the three Markdown files of the root folder are included
+readable where the repository is hosted; the Markdown files of the root folder are included
 when the site is built.
 """
 
@@ -25,6 +25,7 @@ ROOT_PAGES = {
     ROOT / "README.md": "project/readme",
     ROOT / "CHANGELOG.md": "project/changelog",
     ROOT / "CONTRIBUTING.md": "project/contributing",
+    ROOT / "SECURITY.md": "project/security",
 }
 LINK = re.compile(r"(\]\()([^)\s#]*)(#[^)\s]*)?(\))")
 

@@ -16,6 +16,16 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from napari_dpdeblur.calibration.estimate.settings import (
+    DisparityParameters,
+    EstimateSettings,
+    EvidenceParameters,
+    LensParameters,
+    RefineParameters,
+    SpreadParameters,
+    TileParameters,
+    VerdictParameters,
+)
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
 from napari_dpdeblur.cli.main import PROGRAM, build_parser
 from napari_dpdeblur.fitting.parameters import Parameters
@@ -87,6 +97,47 @@ SETTINGS = (
         "`napari_dpdeblur.calibration.solve.settings.SolveSettings`; on the command line "
         "`calibrate run --grid` and `--kernel-size`. l1 to l4 are the weights of the "
         "[objective of the calibration](../explanation/calibration.md).",
+    ),
+    (
+        EstimateSettings,
+        "The lens estimate",
+        "`napari_dpdeblur.EstimateSettings`; on the command line `calibrate estimate --profile` "
+        "and `--grid`.",
+    ),
+    (
+        DisparityParameters,
+        "The disparity of a lens estimate",
+        "The setting `disparity` of the lens estimate, for experts.",
+    ),
+    (
+        EvidenceParameters,
+        "The evidence of a lens estimate",
+        "The setting `evidence` of the lens estimate, for experts.",
+    ),
+    (
+        LensParameters,
+        "The pupil of a lens estimate",
+        "The setting `lens` of the lens estimate, for experts.",
+    ),
+    (
+        TileParameters,
+        "The tiles of a lens estimate",
+        "The setting `tiles` of the lens estimate, for experts.",
+    ),
+    (
+        SpreadParameters,
+        "How much lenses differ",
+        "The setting `spread` of the lens estimate, for experts.",
+    ),
+    (
+        VerdictParameters,
+        "The verdict of a lens estimate",
+        "The setting `verdict` of the lens estimate, for experts.",
+    ),
+    (
+        RefineParameters,
+        "The adaptation of a calibration",
+        "The setting `refine` of the lens estimate, for experts.",
     ),
 )
 

@@ -14,7 +14,7 @@ from napari_dpdeblur.fitting.defocus.local_estimate import Estimate, local_estim
 from napari_dpdeblur.fitting.parameters import Parameters
 from napari_dpdeblur.fitting.problem import pose_problem
 from napari_dpdeblur.generators import finish
-from napari_dpdeblur.results.preview import defocus_colors
+from napari_dpdeblur.results.defocus_colors import sequential_scale
 
 # name, row, column (as parts of the picture), colour
 PIXELS = (
@@ -33,7 +33,8 @@ def computed() -> tuple[CostVolume, np.ndarray]:
         simulation.capture, simulation.calibration, FitSettings(), torch.device("cpu")
     )
     coarse = problem.reduced(defocus_search.search_factor(problem, PARAMETERS.search))
-    steps = defocus_search.checked_cost_volume(coarse, PARAMETERS, True, "the scene")
+    scales = defocus_search.search_scales(problem, PARAMETERS.search, "both")
+    steps = defocus_search.search_cost_volume(coarse, scales, PARAMETERS.cost_volume, True)
     return finish(steps), simulation.scene.defocus_map
 
 
@@ -66,18 +67,19 @@ def main() -> None:
     figure = plt.figure(figsize=(9.2, 4.6), layout="constrained")
     parts = figure.add_gridspec(2, 4, height_ratios=(1.25, 1))
     curves(figure.add_subplot(parts[0, :]), volume, estimate, truth)
-    centre = defocus_colors(np.asarray(estimate.centre), *RANGE)
+    colors = sequential_scale(*RANGE)
+    centre = colors.paint(np.asarray(estimate.centre))
     show(figure.add_subplot(parts[1, 0]), centre, "estimate of each pixel")
     gray = np.asarray(estimate.confidence(PARAMETERS.local_estimate))[..., None]
     confidence = np.repeat(gray, 3, axis=2)
     show(figure.add_subplot(parts[1, 1]), confidence, "confidence")
     show(
         figure.add_subplot(parts[1, 2]),
-        defocus_colors(np.asarray(spread), *RANGE),
+        colors.paint(np.asarray(spread)),
         "spread up to the edges",
     )
     axes = figure.add_subplot(parts[1, 3])
-    show(axes, defocus_colors(truth, *RANGE), "truth")
+    show(axes, colors.paint(truth), "truth")
     for _, row, col, color in PIXELS:
         axes.plot(col * truth.shape[1], row * truth.shape[0], "o", ms=4, mfc=color, mec=INK)
     save(figure, "cost_volume.png")

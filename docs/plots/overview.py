@@ -8,7 +8,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 from napari_dpdeblur.fitting import fit
 from napari_dpdeblur.results import Result
-from napari_dpdeblur.results.preview import defocus_colors, white_point
+from napari_dpdeblur.results.defocus_colors import color_scale
+from napari_dpdeblur.results.preview import white_point
 
 SEED = 5  # a still life in which most things are seen
 SHOWN_LAYER = 8  # of 12, from the back
@@ -33,13 +34,16 @@ def panels() -> list[tuple[str, np.ndarray]]:
     views = simulation.calibration.prepare(simulation.capture)
     white = white_point(np.asarray(result.all_in_focus))
     defocus = np.asarray(result.defocus_map)
+    colors = color_scale(defocus)
+    ends = ("brown", "blue") if colors.is_diverging else ("violet", "yellow")
+    low, high = colors.limits
     scales = [float(scale) for scale in result.mpi.defocus_scales]
     return [
         ("capture (mean of both views)", toned(views.mean(0), white)),
         ("all in focus", toned(result.all_in_focus, white)),
         (
-            f"defocus map, {defocus.min():.2f} (violet) to {defocus.max():.2f} (yellow)",
-            defocus_colors(defocus, float(defocus.min()), float(defocus.max())),
+            f"defocus map, {low:.2f} ({ends[0]}) to {high:.2f} ({ends[1]})",
+            colors.paint(defocus),
         ),
         (
             f"one of {len(scales)} layers, at {scales[SHOWN_LAYER]:.2f}",
