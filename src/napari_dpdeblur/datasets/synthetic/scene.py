@@ -5,7 +5,7 @@ Used for samples, tests and the demo. Deterministic for a seed, any size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from napari_dpdeblur.datasets.synthetic.lens import (
     synthetic_kernels,
     synthetic_vignetting,
 )
-from napari_dpdeblur.datasets.synthetic.objects import SceneObject, scene_objects
+from napari_dpdeblur.datasets.synthetic.objects import layered, scene_objects
 from napari_dpdeblur.datasets.synthetic.placements import around_a_subject, still_life
 from napari_dpdeblur.datasets.synthetic.shapes import Grid
 from napari_dpdeblur.errors import CaptureError
@@ -48,7 +48,6 @@ BACK_SCALE, FRONT_SCALE = 1.4, 0.1
 LAYERS = 14
 # On both sides: one layer each 0.1, from the wall to the nearest object; the subject's is at 0.
 TWO_SIDED_STEPS, TWO_SIDED_STEP = np.arange(10, -9, -1), 0.1
-LUMINANCE = np.array([0.2126, 0.7152, 0.0722], np.float32)
 MIN_SIDE_PX = 16
 DEFOCUS_DESCRIPTION = (
     "Defocus scale in multiples of the calibrated blur: 0 in focus, positive behind the focus "
@@ -63,12 +62,14 @@ class SyntheticScene:
 
     ``color`` (L, C, H, W) and ``alpha`` (L, 1, H, W) are layers from back to front,
     ``defocus_scales`` (L,) their blur, negative in front of the focus plane. Values are linear, in
-    capture units.
+    capture units. ``painted_map`` (H, W) is the true map if it was painted; None: that of the
+    layers.
     """
 
     color: np.ndarray
     alpha: np.ndarray
     defocus_scales: np.ndarray
+    painted_map: np.ndarray | None = None
 
     @property
     def layers(self) -> MultiplaneImage:
@@ -88,6 +89,8 @@ class SyntheticScene:
     @property
     def defocus_map(self) -> np.ndarray:
         """Signed defocus scale of each pixel (H, W), float32."""
+        if self.painted_map is not None:
+            return self.painted_map
         weights = self._transmittance[:, 0]
         if self.defocus_scales.min() < 0:
             weights = _of_one_surface(weights)
@@ -133,7 +136,8 @@ def synthetic_scene(
     grid, generator = Grid.of(height, width), np.random.default_rng(seed)
     objects = scene_objects(grid, still_life(grid, generator), generator)
     back, front = scales
-    return _layered(objects, grid, channels, np.linspace(back, front, layers, dtype=np.float32))
+    depths = np.linspace(back, front, layers, dtype=np.float32)
+    return SyntheticScene(*layered(objects, grid, channels, layers), depths)
 
 
 def two_sided_scene(height: int, width: int, seed: int = 0, channels: int = 1) -> SyntheticScene:
@@ -146,7 +150,8 @@ def two_sided_scene(height: int, width: int, seed: int = 0, channels: int = 1) -
     scales = (TWO_SIDED_STEPS * TWO_SIDED_STEP).astype(np.float32)
     focus_nearness = float(np.argmin(np.abs(scales))) / (len(scales) - 1)
     places = around_a_subject(grid, focus_nearness, generator)
-    return _layered(scene_objects(grid, places, generator), grid, channels, scales)
+    objects = scene_objects(grid, places, generator)
+    return SyntheticScene(*layered(objects, grid, channels, len(scales)), scales)
 
 
 def _check_size(height: int, width: int, channels: int, layers: int = LAYERS) -> None:
@@ -155,54 +160,6 @@ def _check_size(height: int, width: int, channels: int, layers: int = LAYERS) ->
             f"A synthetic scene needs at least {MIN_SIDE_PX} x {MIN_SIDE_PX} px, 1 or 3 channels "
             f"and 2 layers, not {height} x {width} px, {channels} channels and {layers} layers."
         )
-
-
-def _layered(
-    objects: Iterable[SceneObject], grid: Grid, channels: int, scales: np.ndarray
-) -> SyntheticScene:
-    """Objects from back to front as layers with these defocus scales."""
-    layers, (height, width) = len(scales), grid.y.shape
-    color = np.zeros((layers, channels, height, width), np.float32)
-    alpha = np.zeros((layers, 1, height, width), np.float32)
-    alpha[0] = 1.0
-    for item in objects:
-        rgb = item.color.astype(np.float32)
-        paint = rgb if channels == 3 else np.tensordot(LUMINANCE, rgb, axes=1)[None]
-        depth = np.asarray(item.nearness, np.float32) * (layers - 1)
-        _insert(color, alpha, paint, item.mask.astype(np.float32), depth)
-    return SyntheticScene(color, alpha, scales)
-
-
-def _insert(
-    color: np.ndarray, alpha: np.ndarray, paint: np.ndarray, mask: np.ndarray, depth: np.ndarray
-) -> None:
-    """Composite an object over the layers at its depth.
-
-    A constant ``depth`` is snapped to one layer, so the object has one sharp edge. A slanted one is
-    shared between neighbouring layers, so the defocus map is smooth, and extended behind itself, so
-    that nothing shines through where blurred layers meet.
-    """
-    if depth.ndim == 0:
-        layer = int(depth.round())
-        _over(color[layer], alpha[layer], paint, mask)
-        return
-    below = np.clip(np.floor(depth), 0, len(alpha) - 2)
-    near = np.clip(depth - below, 0.0, 1.0) * mask
-    far = (mask - near) / np.maximum(1 - near, 1e-6)
-    far = np.where(mask == 1, 1.0, far)
-    farthest = int(below[mask > 0].min())
-    for layer in range(farthest, len(alpha)):
-        cover = np.where(below == layer, far, 0.0) + np.where(below + 1 == layer, near, 0.0)
-        cover = np.where((below > layer) & (mask == 1), 1.0, cover).astype(np.float32)
-        _over(color[layer], alpha[layer], paint, cover)
-
-
-def _over(color: np.ndarray, alpha: np.ndarray, paint: np.ndarray, cover: np.ndarray) -> None:
-    """Composite with straight alpha, in place: color (C, H, W), alpha (1, H, W)."""
-    kept = alpha * (1 - cover)
-    total = kept + cover
-    color[:] = np.where(total > 0, (color * kept + paint * cover) / np.maximum(total, 1e-9), paint)
-    alpha[:] = total
 
 
 def render_capture(
