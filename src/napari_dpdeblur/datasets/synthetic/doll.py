@@ -74,8 +74,8 @@ class Doll:
         linen = 1 + 0.09 * _threads(fine, u) * _threads(fine, t)
         paint(color, fine.mask(apron), self.apron[:, None, None] * linen)
         paint(color, fine.mask(np.abs(apron + 0.016) - 0.003), GOLD)
-        for v, w, radius, hue in _bouquet(self.scarf, self.dress):
-            _paint_rose(fine, color, (t - v, u - w), radius, hue)
+        for up, aside, radius, hue in _bouquet(self.scarf, self.dress):
+            _paint_rose(fine, color, (t - up, u - aside), radius, hue)
         scarf = np.maximum(0.565 + 0.9 * u**2 - t, -1.0)
         cover = fine.mask(scarf)
         paint(color, cover, self.scarf)

@@ -54,6 +54,7 @@ DEFOCUS_DESCRIPTION = (
     "plane, negative in front of it"
 )
 SHARP_DESCRIPTION = "All-in-focus image, linear, in capture units"
+VIEW_DESCRIPTION = "View of a dual-pixel capture, linear, black is 0, white is 1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +115,15 @@ def _of_one_surface(weights: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Noise:
-    """Sensor noise: electrons that fill a pixel at capture value 1, and read noise in electrons."""
+    """Sensor noise: electrons that fill a pixel at capture value 1, and read noise in electrons.
+
+    ``is_normal`` draws photons from a normal distribution, several times faster than from Poisson's
+    and the same above some ten electrons.
+    """
 
     full_well_electrons: float = 6000.0
     read_electrons: float = 3.0
+    is_normal: bool = False
 
 
 def synthetic_scene(
@@ -132,7 +138,7 @@ def synthetic_scene(
 
     ``scales`` are the defocus scales of the farthest and the nearest of the ``layers``.
     """
-    _check_size(height, width, channels, layers)
+    check_size(height, width, channels, layers)
     grid, generator = Grid.of(height, width), np.random.default_rng(seed)
     objects = scene_objects(grid, still_life(grid, generator), generator)
     back, front = scales
@@ -145,7 +151,7 @@ def two_sided_scene(height: int, width: int, seed: int = 0, channels: int = 1) -
 
     Defocus scales run from 1 at the wall through 0 at the subject to -0.8 at the nearest object.
     """
-    _check_size(height, width, channels)
+    check_size(height, width, channels)
     grid, generator = Grid.of(height, width), np.random.default_rng(seed)
     scales = (TWO_SIDED_STEPS * TWO_SIDED_STEP).astype(np.float32)
     focus_nearness = float(np.argmin(np.abs(scales))) / (len(scales) - 1)
@@ -154,7 +160,8 @@ def two_sided_scene(height: int, width: int, seed: int = 0, channels: int = 1) -
     return SyntheticScene(*layered(objects, grid, channels, len(scales)), scales)
 
 
-def _check_size(height: int, width: int, channels: int, layers: int = LAYERS) -> None:
+def check_size(height: int, width: int, channels: int = 1, layers: int = LAYERS) -> None:
+    """Raise CaptureError for a scene that cannot be made."""
     if min(height, width) < MIN_SIDE_PX or channels not in (1, 3) or layers < 2:
         raise CaptureError(
             f"A synthetic scene needs at least {MIN_SIDE_PX} x {MIN_SIDE_PX} px, 1 or 3 channels "
@@ -240,40 +247,72 @@ def _sensor_values(
 ) -> np.ndarray:
     """Photon and read noise, 10-bit quantisation, and the app's scale to 16 bits: uint16."""
     signal = np.maximum(views, 0.0)
-    if noise is not None:
+    if noise is not None and noise.is_normal:
+        variance = signal / noise.full_well_electrons
+        variance += (noise.read_electrons / noise.full_well_electrons) ** 2
+        signal = signal + np.sqrt(variance) * generator.standard_normal(signal.shape, np.float32)
+    elif noise is not None:
         electrons = generator.poisson(signal * noise.full_well_electrons)
         read = generator.normal(0.0, noise.read_electrons, signal.shape)
         signal = (electrons + read) / noise.full_well_electrons
     return app_values(signal * SENSOR_WHITE)
 
 
-def write_synthetic(folder: Path, scene: SyntheticScene, capture: DualPixelCapture) -> list[Path]:
-    """Write a capture as a PGM pair and the ground truth as float32 TIFF; returns the files.
+def write_synthetic(
+    folder: Path,
+    scene: SyntheticScene,
+    capture: DualPixelCapture,
+    vignetting: np.ndarray | None = None,
+) -> list[Path]:
+    """Write a capture and the ground truth, float32 TIFF; returns the files.
 
-    The defocus map is signed, and its description says so.
     ``<name>_left.pgm``, ``<name>_right.pgm``, ``<name>_all_in_focus.tif``, ``<name>_defocus.tif``.
+    A capture in colour is a pair of linear float32 TIFF, ``<name>_left.tif`` and so on. The image
+    has the ``vignetting`` of the left view, as a fit leaves it there. The defocus map is signed,
+    and its description says so.
     """
-    if capture.raw.dtype != np.uint16 or capture.shape[1] != 1:
-        raise CaptureError(
-            f"{capture.name} has {capture.shape[1]} channels of {capture.raw.dtype}, but a PGM "
-            "pair stores one channel of uint16; render the scene with channels=1."
-        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        truth = _write_truth(folder, capture.name, scene, vignetting)
+        if capture.shape[1] == 3:
+            return [*_write_tiff_pair(folder, capture), *truth]
         left, right = capture.raw[:, 0]
-        pair = write_pgm_pair(folder, capture.name, left, right, capture.pixel_aspect)
-        return [*pair, *_write_truth(folder, capture.name, scene)]
+        return [
+            *write_pgm_pair(folder, capture.name, left, right, capture.pixel_aspect),
+            *truth,
+        ]
     except OSError as error:
         raise CaptureError(f"{folder} cannot be written: {error.strerror or error}.") from error
 
 
-def _write_truth(folder: Path, name: str, scene: SyntheticScene) -> Sequence[Path]:
+def _write_tiff_pair(folder: Path, capture: DualPixelCapture) -> Sequence[Path]:
+    paths = [folder / f"{capture.name}_{side}.tif" for side in ("left", "right")]
+    for path, view in zip(paths, capture.views, strict=True):
+        _write_tiff(path, view, VIEW_DESCRIPTION)
+    return paths
+
+
+def _write_truth(
+    folder: Path, name: str, scene: SyntheticScene, vignetting: np.ndarray | None
+) -> Sequence[Path]:
     sharp, defocus = folder / f"{name}_all_in_focus.tif", folder / f"{name}_defocus.tif"
-    images = (
-        (sharp, scene.all_in_focus.squeeze(), SHARP_DESCRIPTION),
-        (defocus, scene.defocus_map, DEFOCUS_DESCRIPTION),
-    )
-    for path, pixels, description in images:
-        with atomic_file(path) as beside:
-            tifffile.imwrite(beside, pixels, description=description, metadata=None)
+    light = np.float32(1) if vignetting is None else vignetting[0]
+    _write_tiff(sharp, scene.all_in_focus * light, SHARP_DESCRIPTION)
+    _write_tiff(defocus, scene.defocus_map[None], DEFOCUS_DESCRIPTION)
     return sharp, defocus
+
+
+def _write_tiff(path: Path, image: np.ndarray, description: str) -> None:
+    """Write an image (C, H, W), with the channels last if there are three."""
+    pixels = image[0] if len(image) == 1 else image.transpose(1, 2, 0)
+    kind = "minisblack" if len(image) == 1 else "rgb"
+    with atomic_file(path) as beside:
+        tifffile.imwrite(
+            beside,
+            np.ascontiguousarray(pixels, np.float32),
+            photometric=kind,
+            compression="zlib",
+            compressionargs={"level": 1},
+            description=description,
+            metadata=None,
+        )

@@ -10,14 +10,15 @@ the table is linear in y.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import cv2
 import numpy as np
 
 from napari_dpdeblur.datasets.synthetic.doll import Doll
-from napari_dpdeblur.datasets.synthetic.patches import PaintedScene, Patch
+from napari_dpdeblur.datasets.synthetic.patches import WORKERS, PaintedScene, Patch
+from napari_dpdeblur.datasets.synthetic.scene import check_size
 from napari_dpdeblur.datasets.synthetic.shapes import Grid, fractal_noise
 from napari_dpdeblur.datasets.synthetic.textures import (
     checked_cloth,
@@ -33,6 +34,7 @@ from napari_dpdeblur.datasets.synthetic.textures import (
 
 VANISHING_Y, TABLE_Y, FOCUS_Y = -0.30, 0.0, 0.27
 DEFOCUS_PER_Y = -2.4  # of the table, from its far edge (0.65) through 0 to the lower edge (-0.55)
+NEAREST = -1.0  # of the table, in very tall frames
 LAYER_STEP = 0.1
 WALL_SCALE = 1.0
 HIDDEN_PX = 64  # how far a layer goes on behind the one in front of it: more than any blur
@@ -41,6 +43,13 @@ CHECK_SIZE, FOLD_PX = 0.085, 8
 # What stands on the table: defocus scale, x, size of its foot.
 SHADOW_LIFT = 0.022  # their feet are seen from above
 STANDING = ((0.6, -0.47, 0.12), (0.4, 0.29, 0.14), (0.0, -0.17, 0.21), (-0.4, 0.47, 0.13))
+PLANT_SCALE, TWIG_SCALE = 0.6, -0.7
+# Dolls: defocus scale, x, height; colours of scarf, dress, apron and eyes.
+DOLLS = (
+    (0.4, 0.29, 0.42, ("2f7f86", "18455f", "efe2c4", "5a3a1c")),
+    (0.0, -0.17, 0.66, ("b8232f", "8c1a2b", "f3e6c8", "2f6fa8")),
+    (-0.4, 0.47, 0.40, ("d9902a", "2f6b3c", "f6ecd0", "3b6b34")),
+)
 # Corners (y, x) of the page on the table, in image coordinates: top left, top right, bottom right,
 # bottom left.
 PAGE = ((0.14, 0.05), (0.12, 0.36), (0.40, 0.44), (0.43, 0.02))
@@ -50,25 +59,25 @@ LAMPS = ((-0.43, -0.05), (-0.37, 0.10), (-0.35, 0.27), (-0.38, 0.44), (-0.45, 0.
 
 def table_scene(height: int, width: int, seed: int = 0) -> PaintedScene:
     """Paint the scene for a frame of this size; ``seed`` varies leaves, print and cloth."""
-    grid, generator = _grid(height, width), np.random.default_rng(seed)
-    defocus = np.full((height, width), WALL_SCALE, np.float32)
-    patches = [_wall(grid, generator)]
-    things = [
-        (0.6, _plant(grid, generator)),
-        (0.4, _doll(grid, 0.4, 0.29, 0.42, ("2f7f86", "18455f", "efe2c4", "5a3a1c"))),
-        (0.0, _doll(grid, 0.0, -0.17, 0.66, ("b8232f", "8c1a2b", "f3e6c8", "2f6fa8"))),
-        (-0.4, _doll(grid, -0.4, 0.47, 0.40, ("d9902a", "2f6b3c", "f6ecd0", "3b6b34"))),
-        (-0.7, _twig(grid, generator)),
-    ]
-    patches += _table(grid, generator)
-    table = grid.y > TABLE_Y
-    defocus[table] = _table_defocus(grid.y[table])
-    for scale, (window, color, cover) in things:
+    check_size(height, width)
+    grid = _grid(height, width)
+    random = [np.random.default_rng([seed, number]) for number in range(4)]
+    defocus = np.where(grid.y > TABLE_Y, _table_defocus(grid.y), np.float32(WALL_SCALE))
+    with ThreadPoolExecutor(WORKERS) as pool:
+        wall, table = pool.submit(_wall, grid, random[0]), pool.submit(_table, grid, random[1])
+        things = [
+            (PLANT_SCALE, pool.submit(_plant, grid, random[2])),
+            *((doll[0], pool.submit(_doll, grid, *doll)) for doll in DOLLS),
+            (TWIG_SCALE, pool.submit(_twig, grid, random[3])),
+        ]
+    patches = [wall.result(), *table.result()]
+    for scale, painted in things:
+        window, color, cover = painted.result()
         patches.append(_patch(window, color, cover, scale))
-        part = defocus[window]
-        part[cover > 0.5] = scale
-    # The table comes before what stands on it at the same scale.
-    return PaintedScene((height, width), tuple(sorted(patches, key=_farther)), defocus)
+        defocus[window][cover > 0.5] = scale
+    # The sort keeps the table before what stands on it at the same scale.
+    patches.sort(key=_farther)
+    return PaintedScene((height, width), tuple(patches), np.asarray(defocus, np.float32))
 
 
 def _farther(patch: Patch) -> float:
@@ -88,7 +97,7 @@ def _patch(
 
 
 def _table_defocus(y: np.ndarray) -> np.ndarray:
-    return np.asarray(DEFOCUS_PER_Y * (y - FOCUS_Y))
+    return np.asarray(np.maximum(DEFOCUS_PER_Y * (y - FOCUS_Y), NEAREST), np.float32)
 
 
 def _table_y(scale: float) -> float:
@@ -120,31 +129,31 @@ def _cord_y(x: np.ndarray) -> np.ndarray:
     return np.asarray(np.polyval(bends, x), np.float32)
 
 
-def _table(grid: Grid, generator: np.random.Generator) -> Iterator[Patch]:
+def _table(grid: Grid, generator: np.random.Generator) -> list[Patch]:
     """Cloth and page, shared between layers: each goes on behind the next one in front of it."""
-    window = slice(int(np.searchsorted(grid.y[:, 0], TABLE_Y)), len(grid.y)), slice(None)
-    part = part_of(grid, window)
+    top = int(np.searchsorted(grid.y[:, 0], TABLE_Y))
+    part = part_of(grid, (slice(top, None), slice(None)))
     color = _cloth(part, generator)
     _put_page(part, color, generator)
     _cast_shadows(part, color)
-    rows, top = part.y[:, 0], window[0].start
-    farthest, nearest = (float(_table_defocus(rows[i])) for i in (0, -1))
-    scales = LAYER_STEP * np.arange(
-        np.ceil(farthest / LAYER_STEP), np.floor(nearest / LAYER_STEP) - 1, -1
+    defocus = _table_defocus(part.y[:, 0])
+    numbers = np.arange(
+        np.ceil(defocus[0] / LAYER_STEP), np.floor(defocus[-1] / LAYER_STEP) - 1, -1
     )
-    for scale in scales:
-        scale = round(float(scale), 6)
-        # 0 at the layer behind, 1 from here on.
-        share = np.clip((scale + LAYER_STEP - _table_defocus(rows)) / LAYER_STEP, 0.0, 1.0)
-        if scale == round(float(scales[0]), 6):
-            share[:] = 1.0
-        begin = int(np.argmax(share > 0))
-        end = int(np.searchsorted(rows, _table_y(scale - LAYER_STEP))) + HIDDEN_PX
-        band = slice(begin, min(end, len(rows)))
-        if share[-1] <= 0:
-            continue
-        cover = np.broadcast_to(share[band, None], (band.stop - begin, part.y.shape[1]))
-        yield _patch((slice(top + begin, None), slice(0, None)), color[:, band], cover, scale)
+    layers = []
+    for number in numbers:
+        # Coverage of each row: 0 from the layer behind backwards, 1 from this layer on.
+        share = np.clip(number + 1 - defocus / LAYER_STEP, 0.0, 1.0)
+        share[:] = 1.0 if number == numbers[0] else share
+        rows = np.flatnonzero(share)
+        hidden = np.flatnonzero(defocus / LAYER_STEP <= number - 1)
+        if rows.size:
+            end = min(hidden[0] + HIDDEN_PX, len(share)) if hidden.size else len(share)
+            band = slice(int(rows[0]), int(end))
+            cover = np.broadcast_to(share[band, None], color[0, band].shape)
+            window = slice(top + band.start, None), slice(0, None)
+            layers.append(_patch(window, color[:, band], cover, round(number * LAYER_STEP, 6)))
+    return layers
 
 
 def _cloth(part: Grid, generator: np.random.Generator) -> np.ndarray:
@@ -173,10 +182,10 @@ def _put_page(part: Grid, color: np.ndarray, generator: np.random.Generator) -> 
     """A printed page that lies on the table, with its shadow."""
     height, width = PAGE_PX
     page = printed_page(PAGE_PX, int(generator.integers(1 << 16)))
-    corners = np.float32([[x, y] for y, x in PAGE])
-    at = (corners - np.float32([part.x[0, 0], part.y[0, 0]])) / part.px
-    sheet = np.float32([[0, 0], [width, 0], [width, height], [0, height]])
-    matrix = cv2.getPerspectiveTransform(sheet, np.float32(at))
+    corners = np.array([[x, y] for y, x in PAGE], np.float32)
+    at = (corners - np.array([part.x[0, 0], part.y[0, 0]])) / part.px
+    sheet = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
+    matrix = cv2.getPerspectiveTransform(sheet, at.astype(np.float32))
     seen = partial(warped, matrix=matrix, shape=part.y.shape)
     cover = seen(np.ones(PAGE_PX, np.float32))
     shadow = cv2.GaussianBlur(np.roll(cover, (3, 5), (0, 1)), (0, 0), 6e-3 / part.px)
@@ -209,7 +218,7 @@ def _plant(
     grid: Grid, generator: np.random.Generator
 ) -> tuple[tuple[slice, slice], np.ndarray, np.ndarray]:
     """A pot with leaves that grow to all sides."""
-    foot = _table_y(0.6)
+    foot = _table_y(PLANT_SCALE)
     window = window_of(grid, (-0.5, foot + 0.01), (-0.75, -0.12))
     part = part_of(grid, window)
     light = np.zeros((4, *part.y.shape), np.float32)
