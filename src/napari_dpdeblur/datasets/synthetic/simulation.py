@@ -129,7 +129,7 @@ def simulate(
     if scene not in SCENES:
         raise CaptureError(f"There is no scene {scene!r}; choose one of {', '.join(SCENES)}.")
     size = TABLE_SIZE if scene == TABLE else SHAPES_SIZE
-    height, width = height or size[0], width or size[1]
+    height, width = (size[i] if n is None else n for i, n in enumerate((height, width)))
     with count_bar("Simulating", "step") as show:
         make = _table if scene == TABLE else partial(_shapes, both_sides=both_sides)
         simulation = make(height, width, seed, noise_free)
