@@ -28,8 +28,8 @@ def test_the_synthetic_sample_is_complete(viewer_model):
     shown = [layer.name for layer in viewer_model.layers if layer.visible]
     assert shown == ["synthetic right", "synthetic left"]
     truth = queries.layer_of(viewer_model, "synthetic", TRUE_DEFOCUS)
-    assert truth.data.min() == np.float32(-0.7)
-    assert truth.data.max() == 1
+    assert truth.data.min() == np.float32(-0.55)
+    assert truth.data.max() == 0.75
     assert queries.layer_of(viewer_model, "synthetic", TRUE_IMAGE).data.shape == (1008, 1344, 3)
 
 

@@ -75,11 +75,11 @@ def test_the_layers_show_the_same_scene(painted):
 def test_one_doll_is_in_focus_between_things_on_both_sides(painted):
     rows, cols = SIZE
     for scale, x, _, _ in DOLLS:
-        at = int((0.5 + 0.27 - scale / 2.4 - 0.08) * rows), int(cols / 2 + x * rows)
+        at = int((0.5 + 0.27 - scale / 1.8 - 0.08) * rows), int(cols / 2 + x * rows)
         assert painted.defocus_map[at] == np.float32(scale)
     assert (painted.defocus_map > 0.15).mean() > 0.3
     assert (painted.defocus_map < -0.15).mean() > 0.15
-    assert painted.defocus_map[0, -1] == 1, "the wall"
+    assert painted.defocus_map[0, -1] == 0.75, "the wall"
 
 
 def test_the_scene_is_in_colour_deterministic_and_varies_with_the_seed(painted):

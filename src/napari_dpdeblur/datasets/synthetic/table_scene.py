@@ -33,22 +33,22 @@ from napari_dpdeblur.datasets.synthetic.textures import (
 )
 
 VANISHING_Y, TABLE_Y, FOCUS_Y = -0.30, 0.0, 0.27
-DEFOCUS_PER_Y = -2.4  # of the table, from its far edge (0.65) through 0 to the lower edge (-0.55)
+DEFOCUS_PER_Y = -1.8  # of the table, from its far edge (0.49) through 0 to the lower edge (-0.41)
 NEAREST = -1.0  # of the table, in very tall frames
-LAYER_STEP = 0.1
-WALL_SCALE = 1.0
+LAYER_STEP = 0.075
+WALL_SCALE = 0.75
 HIDDEN_PX = 64  # how far a layer goes on behind the one in front of it: more than any blur
 BRIGHTEST = 0.9
 CHECK_SIZE, FOLD_PX = 0.085, 8
 # What stands on the table: defocus scale, x, size of its foot.
 SHADOW_LIFT = 0.022  # their feet are seen from above
-STANDING = ((0.6, -0.47, 0.12), (0.4, 0.29, 0.14), (0.0, -0.17, 0.21), (-0.4, 0.47, 0.13))
-PLANT_SCALE, TWIG_SCALE = 0.6, -0.7
+STANDING = ((0.45, -0.47, 0.12), (0.3, 0.29, 0.14), (0.0, -0.17, 0.21), (-0.3, 0.47, 0.13))
+PLANT_SCALE, TWIG_SCALE = 0.45, -0.55
 # Dolls: defocus scale, x, height; colours of scarf, dress, apron and eyes.
 DOLLS = (
-    (0.4, 0.29, 0.42, ("2f7f86", "18455f", "efe2c4", "5a3a1c")),
+    (0.3, 0.29, 0.42, ("2f7f86", "18455f", "efe2c4", "5a3a1c")),
     (0.0, -0.17, 0.66, ("b8232f", "8c1a2b", "f3e6c8", "2f6fa8")),
-    (-0.4, 0.47, 0.40, ("d9902a", "2f6b3c", "f6ecd0", "3b6b34")),
+    (-0.3, 0.47, 0.40, ("d9902a", "2f6b3c", "f6ecd0", "3b6b34")),
 )
 # Corners (y, x) of the page on the table, in image coordinates: top left, top right, bottom right,
 # bottom left.
@@ -110,7 +110,7 @@ def _wall(grid: Grid, generator: np.random.Generator) -> Patch:
     edge = int(np.searchsorted(grid.y[:, 0], TABLE_Y)) + HIDDEN_PX
     window = slice(0, min(edge, len(grid.y))), slice(0, grid.y.shape[1])
     part = part_of(grid, window)
-    color = wallpaper(part, linear("35575a"), linear("a9bd9c"))
+    color = wallpaper(part, linear("35575a"), linear("8fa88e"))
     color *= 1 + 0.07 * fractal_noise(generator, part.y.shape, (1.5, 5.0))
     color *= 0.55 + 0.75 * np.exp(-((part.x + 0.45) ** 2 + (part.y + 0.45) ** 2) / 0.45)
     cord = np.abs(part.y - _cord_y(part.x)) - 0.0035
@@ -252,10 +252,10 @@ def _twig(
     stem = np.abs(part.y - 0.5 + 0.55 * (part.x - left) + 0.4 * (part.x - left) ** 2) - 0.004
     bark = np.broadcast_to(linear("5b4a2a")[:, None, None], (3, *part.y.shape))
     _add(light, bark, part.mask(np.maximum(stem, part.x - left - 0.25)))
-    for i, along in enumerate(np.linspace(0.02, 0.25, 9)):
+    for i, along in enumerate(np.linspace(0.01, 0.25, 7)):
         start = (0.5 - 0.55 * along - 0.4 * along**2, left + along)
         angle = np.pi * (0.18 + (0.42 if i % 2 else -0.3) + generator.uniform(-0.06, 0.06))
-        size = generator.uniform(0.10, 0.15), generator.uniform(0.024, 0.032)
+        size = generator.uniform(0.13, 0.17), generator.uniform(0.036, 0.044)
         where, color, cover = leaf(
             part, start, angle, size, generator.uniform(-0.03, 0.03), hues[i % 3]
         )

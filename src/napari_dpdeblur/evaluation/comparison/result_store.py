@@ -110,9 +110,8 @@ class ResultStore:
                 if array is not None:
                     write_image(folder / name, array)
             if layers is not None:
-                np.savez_compressed(
-                    folder / LAYERS_FILE, pixels=layers.pixels, scales=layers.scales
-                )
+                path = folder / LAYERS_FILE
+                np.savez_compressed(path, pixels=layers.pixels, scales=layers.scales)
             write_atomically(folder / RECORD_FILE, json.dumps(record, indent=1).encode())
         except OSError as error:
             raise EvaluationError(
@@ -122,9 +121,13 @@ class ResultStore:
     def prediction(self, row: Row) -> Prediction:
         """Load what was stored of a row."""
         folder = self.place(row)
-        image, *maps = (_read(folder / name) for name in (IMAGE_FILE, MAP_FILE, RESIDUAL_FILE))
-        planes = [None if array is None else array[0] for array in maps]
-        return Prediction(image, *planes, layers=_read_layers(folder / LAYERS_FILE))
+        defocus_map, residual = (_read(folder / name) for name in (MAP_FILE, RESIDUAL_FILE))
+        return Prediction(
+            _read(folder / IMAGE_FILE),
+            None if defocus_map is None else defocus_map[0],
+            None if residual is None else residual[0],
+            _read_layers(folder / LAYERS_FILE),
+        )
 
 
 def _read(path: Path) -> Any:

@@ -120,9 +120,8 @@ def _scene_row(row: Row) -> TableRow:
 
 def _mean_row(rows: Sequence[Row]) -> TableRow:
     good = [_scene_row(row) for row in rows if row.status == "ok"]
-    means = {
-        name: _mean(row.values.get(name) for row in good) for name in (*HEADINGS, *EXTRA_HEADINGS)
-    }
+    names = (*HEADINGS, *EXTRA_HEADINGS)
+    means = {name: _mean(row.values.get(name) for row in good) for name in names}
     missing = [row.scene for row in rows if row.status != "ok"]
     return TableRow(
         MEASURED,
