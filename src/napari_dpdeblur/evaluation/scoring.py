@@ -68,19 +68,21 @@ class Truth:
     ) -> Truth:
         """Read both files, cropped to ``window``; ``sign`` is that of the defocus map.
 
-        Where there is no defocus map, that of the measured ``depth`` is taken.
+        Files of the size of the window are taken as that part. Where there is no defocus map, that
+        of the measured ``depth`` is taken.
         """
         if depth is not None and not find_defocus(folder, scene).is_file():
             return cls._of_depth(folder, scene, window, depth, focus_distance_m)
         sharp: FloatArray | str
         defocus: DefocusTruth | str
         try:
-            sharp = load_sharp(sharp_path(folder, scene))[(slice(None), *window)]
+            sharp = _part(load_sharp(sharp_path(folder, scene)), window)
         except EvaluationError as error:
             sharp = str(error)
         try:
             whole = load_defocus(find_defocus(folder, scene), sign)
-            defocus = DefocusTruth(whole.defocus[window], whole.confidence[window], whole.sign)
+            map_, confidence = (_part(a, window) for a in (whole.defocus, whole.confidence))
+            defocus = DefocusTruth(map_, confidence, whole.sign)
         except EvaluationError as error:
             defocus = str(error)
         return cls(sharp, defocus)
@@ -95,9 +97,15 @@ class Truth:
         focus_distance_m: float | None,
     ) -> Truth:
         path = sharp_path(folder, scene)
-        sharp = load_sharp(path)[(slice(None), *window)] if path.is_file() else ""
-        depth_m = load_depth_m(depth)[window]
+        sharp = _part(load_sharp(path), window) if path.is_file() else ""
+        depth_m = _part(load_depth_m(depth), window)
         return cls(sharp, defocus_of_depth(depth_m, focus_distance_m), depth_m)
+
+
+def _part(array: FloatArray, window: tuple[slice, slice]) -> FloatArray:
+    """The window of an array (..., H, W), unless it already has the size of the window."""
+    size = tuple(None if side.stop is None else side.stop - side.start for side in window)
+    return array if array.shape[-2:] == size else array[(..., *window)]
 
 
 def score(prediction: Prediction, truth: Truth) -> Scores:

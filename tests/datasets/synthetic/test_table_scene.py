@@ -76,10 +76,15 @@ def test_one_doll_is_in_focus_between_things_on_both_sides(painted):
     rows, cols = SIZE
     for scale, x, _, _ in DOLLS:
         at = int((0.5 + 0.27 - scale / 1.8 - 0.08) * rows), int(cols / 2 + x * rows)
-        assert painted.defocus_map[at] == np.float32(scale)
-    assert (painted.defocus_map > 0.15).mean() > 0.3
-    assert (painted.defocus_map < -0.15).mean() > 0.15
-    assert painted.defocus_map[0, -1] == 0.75, "the wall"
+        assert painted.defocus_map[at] == np.float32(scale / 2), "a small frame"
+    assert (painted.defocus_map > 0.07).mean() > 0.3
+    assert (painted.defocus_map < -0.07).mean() > 0.15
+    assert painted.defocus_map[0, -1] == 0.375, "the wall"
+
+
+def test_a_larger_frame_has_more_blur():
+    small, large = (table_scene(*size).defocus_map for size in ((600, 60), (1100, 1040)))
+    assert (small.max(), large.max()) == (0.375, pytest.approx(0.75 * 1040 / 1008))
 
 
 def test_the_scene_is_in_colour_deterministic_and_varies_with_the_seed(painted):

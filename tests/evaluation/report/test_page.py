@@ -204,7 +204,7 @@ def test_the_layers_of_the_fit_pulled_apart(page: Any) -> None:
     page.mouse.move(middle[0] - 150, middle[1] + 40)
     page.mouse.up()
     settle(page)
-    assert page.evaluate("state.yaw") == pytest.approx(0.15)
+    assert page.evaluate("state.yaw") == pytest.approx(0.2)
     assert (canvas(page) != before).any(), "dragging turns them"
     spread = page.evaluate("state.spread")
     page.mouse.wheel(0, -200)

@@ -81,8 +81,8 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--align-scene",
         metavar="NAME",
-        help="scene whose alignment is used for all scenes in the columns with one alignment "
-        "(default: the first)",
+        help="scene whose alignment is used for all scenes in the columns (one) (default: the "
+        "first)",
     )
     parser.add_argument("--threads", type=count_argument, metavar="N", help="CPU threads to use")
     add_json_argument(parser)

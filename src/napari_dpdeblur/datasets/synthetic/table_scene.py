@@ -11,6 +11,7 @@ the table is linear in y.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 
 import cv2
@@ -36,6 +37,8 @@ VANISHING_Y, TABLE_Y, FOCUS_Y = -0.30, 0.0, 0.27
 DEFOCUS_PER_Y = -1.8  # of the table, from its far edge (0.49) through 0 to the lower edge (-0.41)
 NEAREST = -1.0  # of the table, in very tall frames
 LAYER_STEP = 0.075
+# Shorter side of a frame for which the scales are given; they change with it, within limits.
+REFERENCE_PX, BLUR_LIMITS = 1008, (0.5, 2.0)
 WALL_SCALE = 0.75
 HIDDEN_PX = 64  # how far a layer goes on behind the one in front of it: more than any blur
 BRIGHTEST = 0.9
@@ -58,7 +61,10 @@ LAMPS = ((-0.43, -0.05), (-0.37, 0.10), (-0.35, 0.27), (-0.38, 0.44), (-0.45, 0.
 
 
 def table_scene(height: int, width: int, seed: int = 0) -> PaintedScene:
-    """Paint the scene for a frame of this size; ``seed`` varies leaves, print and cloth."""
+    """Paint the scene for a frame of this size; ``seed`` varies leaves, print and cloth.
+
+    Blur grows with the frame, as it does in pictures of more pixels.
+    """
     check_size(height, width)
     grid = _grid(height, width)
     random = [np.random.default_rng([seed, number]) for number in range(4)]
@@ -77,7 +83,9 @@ def table_scene(height: int, width: int, seed: int = 0) -> PaintedScene:
         defocus[window][cover > 0.5] = scale
     # The sort keeps the table before what stands on it at the same scale.
     patches.sort(key=_farther)
-    return PaintedScene((height, width), tuple(patches), np.asarray(defocus, np.float32))
+    blur = float(np.clip(min(height, width) / REFERENCE_PX, *BLUR_LIMITS))
+    scaled = tuple(replace(patch, scale=blur * patch.scale) for patch in patches)
+    return PaintedScene((height, width), scaled, np.asarray(blur * defocus, np.float32))
 
 
 def _farther(patch: Patch) -> float:

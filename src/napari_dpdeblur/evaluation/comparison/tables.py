@@ -31,9 +31,9 @@ HEADINGS = {
 }
 # Columns that only some tables have, and the column that they follow.
 EXTRA_HEADINGS = {
-    "psnr_db_one": ("PSNR, one alignment", "mae"),
-    "ssim_one": ("SSIM, one alignment", "psnr_db_one"),
-    "mae_one": ("MAE, one alignment", "ssim_one"),
+    "psnr_db_one": ("PSNR (one)", "mae"),
+    "ssim_one": ("SSIM (one)", "psnr_db_one"),
+    "mae_one": ("MAE (one)", "ssim_one"),
     RIGHT_SIGN: ("right sign", "one_minus_spearman"),
     DEPTH_ERROR: ("error m", RIGHT_SIGN),
 }
@@ -172,8 +172,8 @@ def to_markdown(rows: Sequence[TableRow], title: str) -> str:
         ]
     parts += [
         "## Protocol",
-        f"Image: {IMAGE_PROTOCOL}. Columns with one alignment: all scenes of a method aligned by "
-        f"the transform of one scene, as published. Defocus map: {DEFOCUS_PROTOCOL}. {DEPTH_NOTE} "
+        f"Image: {IMAGE_PROTOCOL}. Columns (one): all scenes of a method aligned by the transform "
+        f"of one scene, as published. Defocus map: {DEFOCUS_PROTOCOL}. {DEPTH_NOTE} "
         f"Rows marked as published are those of Xin et al. (ICCV 2021): means over their "
         f"{published.SCENES} scenes with one alignment per method. The scenes differ, so compare "
         "with care.",

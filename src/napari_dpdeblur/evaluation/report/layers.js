@@ -1,6 +1,8 @@
 "use strict";
 // The layers of a fit pulled apart, back to front, seen from the side without perspective.
 
+const FRONT_LEFT = { yaw: 0.7, pitch: 0.16, spread: 1.2 };
+
 function stackPlacement(pane, count, turn, size) {
   const [rows, cols] = size;
   const { yaw, pitch, spread } = turn;

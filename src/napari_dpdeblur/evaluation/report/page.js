@@ -19,7 +19,7 @@ const GAP = 4;
 
 const state = {
   scene: 0, kind: data.kinds[0], mode: "slide", a: "", b: "", split: 0.5,
-  yaw: 0.65, pitch: 0.3, spread: 1.1, // of the exploded layers
+  ...FRONT_LEFT, // of the exploded layers
   zoom: 0, x: 0.5, y: 0.5, // zoom 0: fit; x, y: the point of the picture in the middle, 0 to 1
 };
 
@@ -344,7 +344,7 @@ function turnBy(dx, dy) {
 }
 
 function zoomTo(zoom) {
-  if (state.kind === "layers") { Object.assign(state, { yaw: 0.65, pitch: 0.3, spread: 1.1 }); requestDraw(); return; }
+  if (state.kind === "layers") { Object.assign(state, FRONT_LEFT); requestDraw(); return; }
   const pane = panes()[0];
   if (zoom) zoomBy(zoom / zoomIn(pane)); else { Object.assign(state, { zoom: 0, x: 0.5, y: 0.5 }); requestDraw(); }
 }

@@ -77,8 +77,8 @@ def build_page(title: str, panels: Sequence[ScenePanel], rows: Sequence[TableRow
         "kinds": KINDS,
         "metrics": [
             {"name": name, "heading": columns[name], "larger": name in LARGER_IS_BETTER}
-            for name in ALL_METRICS
-            if name in columns
+            for name in columns
+            if name in ALL_METRICS
         ],
         "errorRanges": {
             "image error": IMAGE_ERROR_SHOWN,
