@@ -4,7 +4,7 @@
 
 Needs a display (or xvfb-run). Each figure is the best of several runs in new processes. Limits:
 0.5 s more at the start, torch not loaded before the first fit, 1.5 s for a pair of 1512 x 2016 px,
-2 s for the synthetic sample.
+3 s for the synthetic sample.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from results_file import add_save_option, save_figures
 LIMITS_S = {
     "napari's start, more with the plugin": 0.5,
     "opening a pair of 1512 x 2016 px": 1.5,
-    "generating the synthetic sample": 2.0,
+    "generating the synthetic sample": 3.0,
 }
 START = """
 import json, os, sys, time

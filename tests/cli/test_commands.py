@@ -194,6 +194,18 @@ def test_simulate_writes_capture_calibration_and_truth(simulated):
     assert alpha[0].min() == 1
 
 
+def test_simulate_a_scene_in_colour(tmp_path, capsys):
+    folder = tmp_path / "table"
+    assert main(["simulate", "-o", str(folder), "--scene", "table", "--size", "128x96"]) == 0
+    lens, capture = load_calibration(folder / "synthetic.dpcal"), open_capture(folder)
+    assert lens.prepare(capture).shape == (2, 3, 96, 128)
+    truth = tifffile.imread(folder / "synthetic_all_in_focus.tif")
+    assert truth.shape == (96, 128, 3)
+    color, alpha, scales = read_mpi(folder / "mpi.tif")
+    assert (color.shape[1:], alpha.shape[1:]) == ((3, 96, 128), (1, 96, 128))
+    assert scales.max() > 0 > scales.min()
+
+
 def test_simulate_is_deterministic(simulated, tmp_path):
     main(["simulate", "-o", str(tmp_path / "again"), "--size", "128x96", "--seed", "3"])
     main(["simulate", "-o", str(tmp_path / "other"), "--size", "128x96", "--seed", "4"])

@@ -51,7 +51,7 @@ def test_a_fit_writes_a_run_folder(
     assert "100%" in printed.err
     assert sorted(path.name for path in output.iterdir()) == sorted((*RUN_FILES, LENS_FILE))
     record = read_run(output)
-    assert record.all_in_focus.shape == (1, 96, 128)
+    assert record.all_in_focus.shape == (3, 96, 128)
     assert record.mpi_alpha.shape == (4, 1, 96, 128)
     assert [path.name for path in tmp_path.iterdir()] == ["run"], "no checkpoint is left"
 
@@ -264,14 +264,16 @@ def test_demo_fits_and_writes_a_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(demo, "SIZE", (96, 128))
-    for _ in range(2):  # a second run replaces the first
-        assert main(["demo", "--headless"]) == 0
     folder = tmp_path / "napari-dpdeblur-demo"
+    assert main(["demo", "--headless"]) == 0
+    for name in demo.OLD_FILES:  # as one of version 0.1: a second run replaces the first
+        (folder / name).with_suffix(".tif").rename(folder / name)
+    assert main(["demo", "--headless"]) == 0
     printed = capsys.readouterr().out
     assert f"Preview: {folder / 'preview.png'}\n" in printed
     assert "napari was not opened (--headless).\n" in printed
     record = read_run(folder)
-    assert record.all_in_focus.shape == (1, 96, 128)
+    assert record.all_in_focus.shape == (3, 96, 128)
     assert record.provenance["settings"]["preset"] == demo.PRESET
     assert {path.name for path in folder.iterdir()} == {
         *KNOWN_FILES,

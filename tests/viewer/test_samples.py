@@ -23,14 +23,14 @@ def test_the_synthetic_sample_is_complete(viewer_model):
         viewer_model.add_image(data, **options)
     (capture,) = queries.captures(viewer_model).values()
     (lens,) = queries.calibrations(viewer_model).values()
-    assert capture.raw.shape == (2, 1, 144, 384)
-    assert lens.prepare(capture).shape == (2, 1, 288, 384)
+    assert capture.raw.shape == (2, 3, 1008, 1344)
+    assert lens.prepare(capture).shape == (2, 3, 1008, 1344)
     shown = [layer.name for layer in viewer_model.layers if layer.visible]
     assert shown == ["synthetic right", "synthetic left"]
     truth = queries.layer_of(viewer_model, "synthetic", TRUE_DEFOCUS)
-    assert truth.data.min() == np.float32(-0.8)
-    assert truth.data.max() == 1
-    assert queries.layer_of(viewer_model, "synthetic", TRUE_IMAGE).data.shape == (288, 384)
+    assert truth.data.min() == np.float32(-0.55)
+    assert truth.data.max() == 0.75
+    assert queries.layer_of(viewer_model, "synthetic", TRUE_IMAGE).data.shape == (1008, 1344, 3)
 
 
 def test_the_subject_of_the_synthetic_sample_is_in_focus(viewer_model):
@@ -38,7 +38,7 @@ def test_the_subject_of_the_synthetic_sample_is_in_focus(viewer_model):
     for data, options, _ in samples.synthetic():
         viewer_model.add_image(data, **options)
     defocus = queries.layer_of(viewer_model, "synthetic", TRUE_DEFOCUS).data
-    assert defocus[150, 192] == 0
+    assert defocus[504, 500] == 0
     assert (defocus > 0.15).mean() > 0.3
     assert (defocus < -0.15).mean() > 0.2
 

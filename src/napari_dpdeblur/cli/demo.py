@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 PREVIEW_FILE = "preview.png"
 SIMULATED_FILES = (
-    f"{NAME}_left.pgm",
-    f"{NAME}_right.pgm",
+    f"{NAME}_left.tif",
+    f"{NAME}_right.tif",
     f"{NAME}_all_in_focus.tif",
     f"{NAME}_defocus.tif",
     CALIBRATION_FILE,
 )
+OLD_FILES = (f"{NAME}_left.pgm", f"{NAME}_right.pgm")  # of demos up to version 0.1
 SIZE = (504, 672)
-SEED = 4
 PRESET: Preset = "standard"
 
 
@@ -36,9 +36,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "demo",
         help="fit a built-in scene and show the result",
-        description="Simulate a capture with objects on both sides of the focus plane, fit it, "
-        "write a run folder with a preview picture, and open the folder in napari if there is a "
-        "display and a Qt binding. An earlier demo in the same folder is replaced.",
+        description="Simulate a colour capture with objects on both sides of the focus plane, fit "
+        "it, write a run folder with a preview picture, and open the folder in napari if there is "
+        "a display and a Qt binding. An earlier demo in the same folder is replaced.",
     )
     parser.add_argument(
         "-o",
@@ -59,11 +59,12 @@ def run(arguments: argparse.Namespace) -> None:
     from napari_dpdeblur.results.run_folder import OPTIONAL_FILES, RUN_FILES
 
     needed = {*RUN_FILES, *SIMULATED_FILES}
-    known_files = (*needed, *OPTIONAL_FILES)
+    known_files = (*needed, *OPTIONAL_FILES, *OLD_FILES)
     # A folder with only some of a demo's files is a simulation or run of the user.
-    is_demo = not _names(arguments.output) - set(OPTIONAL_FILES) < needed
+    names = {_new_name(name) for name in _names(arguments.output)}
+    is_demo = not names - set(OPTIONAL_FILES) < needed
     check_output_folder(arguments.output, overwrite=is_demo, known_files=known_files)
-    simulation = simulate(*SIZE, seed=SEED, both_sides=True)
+    simulation = simulate(*SIZE, scene="table")
     result = _fit(simulation)
     with atomic_folder(arguments.output, overwrite=True, known_files=known_files) as partial:
         _write(simulation, result, partial)
@@ -73,6 +74,11 @@ def run(arguments: argparse.Namespace) -> None:
         open_in_napari(arguments.output)
     else:
         print(f"napari was not opened ({reason}).")
+
+
+def _new_name(name: str) -> str:
+    """The name that a file of an old demo has now."""
+    return str(Path(name).with_suffix(".tif")) if name in OLD_FILES else name
 
 
 def _names(folder: Path) -> set[str]:
@@ -92,7 +98,8 @@ def _write(simulation: Simulation, result: Result, folder: Path) -> None:
     from napari_dpdeblur.results import write_run
 
     write_run(result, folder)
-    write_synthetic(folder, simulation.scene, simulation.capture)
+    light = simulation.calibration.vignetting
+    write_synthetic(folder, simulation.scene, simulation.capture, light)
     save_calibration(simulation.calibration, folder / CALIBRATION_FILE)
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 NAME = "synthetic"
 CALIBRATION_FILE = f"{NAME}.dpcal"
 MPI_FILE = "mpi.tif"
-DEFAULT_SIZE = (672, 504)
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -29,18 +28,26 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "simulate",
         help="render a capture of a synthetic scene",
-        description="Write a capture of a synthetic scene in the format of the phone app "
-        f"({NAME}_left.pgm, {NAME}_right.pgm), its calibration ({CALIBRATION_FILE}) and the "
-        f"ground truth: {NAME}_all_in_focus.tif, {NAME}_defocus.tif (negative in front of the "
-        f"focus plane) and the layers, {MPI_FILE}.",
+        description="Write a capture of a synthetic scene, in the format of the phone app "
+        f"({NAME}_left.pgm, {NAME}_right.pgm) or, in colour, as linear TIFF ({NAME}_left.tif, "
+        f"{NAME}_right.tif), its calibration ({CALIBRATION_FILE}) and the ground truth: "
+        f"{NAME}_all_in_focus.tif, {NAME}_defocus.tif (negative in front of the focus plane) and "
+        f"the layers, {MPI_FILE}.",
     )
     add_output_argument(parser)
     parser.add_argument(
+        "--scene",
+        choices=("shapes", "table"),
+        default="shapes",
+        help="shapes: a grey still life; table: dolls, a printed page, cloth and leaves in colour, "
+        "on both sides of the focus plane (default: shapes)",
+    )
+    parser.add_argument(
         "--size",
         type=size_argument,
-        default=DEFAULT_SIZE,
         metavar="WxH",
-        help="size of the capture in square pixels, with an even height (default: 672x504)",
+        help="size of the capture in square pixels, with an even height (default: 672x504, of the "
+        "table 1344x1008)",
     )
     add_seed_argument(parser, "scene and noise")
     parser.add_argument(
@@ -49,8 +56,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--both-sides",
         action="store_true",
-        help="a subject in focus with objects behind and in front of it; without, everything lies "
-        "behind the focus plane",
+        help="shapes: a subject in focus with objects behind and in front of it; without, "
+        "everything lies behind the focus plane",
     )
     add_json_argument(parser)
     parser.set_defaults(run=run)
@@ -61,10 +68,15 @@ def run(arguments: argparse.Namespace) -> None:
     from napari_dpdeblur.datasets.synthetic.simulation import simulate
     from napari_dpdeblur.results.atomic_folder import atomic_folder
 
-    width, height = arguments.size
+    width, height = arguments.size or (None, None)
     with atomic_folder(arguments.output, overwrite=False, known_files=()) as partial:
         simulation = simulate(
-            height, width, arguments.seed, arguments.noise_free, arguments.both_sides
+            height,
+            width,
+            arguments.seed,
+            arguments.noise_free,
+            arguments.both_sides,
+            arguments.scene,
         )
         files = write_simulation(simulation, partial)
     print_result({"folder": str(arguments.output), "files": files}, arguments.json)
@@ -77,7 +89,8 @@ def write_simulation(simulation: Simulation, folder: Path) -> list[str]:
     from napari_dpdeblur.results.tiff_files import write_mpi
 
     scene = simulation.scene
-    files = write_synthetic(folder, scene, simulation.capture)
+    light = simulation.calibration.vignetting
+    files = write_synthetic(folder, scene, simulation.capture, light)
     save_calibration(simulation.calibration, folder / CALIBRATION_FILE)
     write_mpi(folder / MPI_FILE, scene.color, scene.alpha, scene.defocus_scales)
     return [*(path.name for path in files), CALIBRATION_FILE, MPI_FILE]

@@ -22,9 +22,7 @@ from napari_dpdeblur.datasets.pixel4 import (
     calibration_folder,
     fetch_steps,
 )
-from napari_dpdeblur.datasets.synthetic.blur import blurred_views
-from napari_dpdeblur.datasets.synthetic.scene import exposed_capture, two_sided_scene
-from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
+from napari_dpdeblur.datasets.synthetic.simulation import sample
 from napari_dpdeblur.errors import DownloadError, DpDeblurError
 from napari_dpdeblur.viewer.layers.add import put_layers, watch
 from napari_dpdeblur.viewer.layers.calibration import KERNELS, calibration_layers
@@ -43,8 +41,6 @@ from napari_dpdeblur.viewer.layers.metadata import (
 )
 from napari_dpdeblur.viewer.layers.placement import Placement, placement
 
-# Small enough to be ready within two seconds on a laptop.
-HEIGHT_PX, WIDTH_PX, ROWS, COLS, SEED = 288, 384, 2, 3, 8
 NAME, LENS = "synthetic", "synthetic lens"
 NOTICE, NOTICE_SIZE = "dpdeblur notice", (640, 480)
 Fetched = tuple[list[LayerData], DpDeblurError | None]
@@ -53,22 +49,19 @@ _downloads: set[Download] = set()
 
 
 def synthetic() -> list[LayerData]:
-    """A still life with its subject in focus: both views, calibration, ground truth.
+    """Dolls on a laid table, in colour: both views, calibration, ground truth.
 
-    Other objects are blurred, behind and in front of the subject.
+    One doll is in focus; other things are blurred, behind it and in front of it.
     """
     viewer = napari.current_viewer()
     if viewer is not None:
         watch(viewer)
-    scene = two_sided_scene(HEIGHT_PX, WIDTH_PX, SEED)
-    lens = synthetic_calibration(HEIGHT_PX, WIDTH_PX, rows=ROWS, cols=COLS)
-    views = blurred_views(scene, lens.kernels, ROWS, COLS)
-    capture = exposed_capture(views, lens.vignetting, seed=SEED, pixel_aspect=2, name=NAME)
+    scene = sample()
     placed = placement((1.0, 1.0), (0.0, 0.0))
     return [
-        *_kernels(lens, LENS),
+        *_kernels(scene.calibration, LENS),
         *_truth_layers(NAME, scene.all_in_focus, scene.defocus_map, placed),
-        *capture_layers(capture),
+        *capture_layers(scene.capture),
     ]
 
 

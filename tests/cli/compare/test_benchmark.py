@@ -47,7 +47,9 @@ def test_benchmark_writes_tables_and_page(
     assert measured["Others", "001"]["status"] == "failed"
     assert float(measured["preview", "mean"]["aiwe1"]) < float(measured["input", "mean"]["aiwe1"])
     assert sum(row["source"] == "published" for row in rows) == 8
-    assert "| DPDNet | published, 17 scenes | 25.59 |" in (report / "table.md").read_text()
+    assert (
+        "| DPDNet | published, 17 scenes | - | - | - | 25.59 |" in (report / "table.md").read_text()
+    )
     page = (report / "report.html").read_text("utf-8")
     assert page.count("data:image/webp;base64,") > 15
     assert "http://" not in page.replace("http://www.w3.org", "")

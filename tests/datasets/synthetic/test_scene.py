@@ -194,12 +194,6 @@ def test_written_capture_opens_like_one_of_the_app(tmp_path: Path, scene, lens, 
     np.testing.assert_array_equal(tifffile.imread(files[3]), scene.defocus_map)
 
 
-def test_colour_cannot_be_written_as_pgm(tmp_path: Path, lens):
-    scene = synthetic_scene(32, 32, channels=3)
-    with pytest.raises(CaptureError, match="synthetic has 3 channels of uint16, but a PGM pair"):
-        write_synthetic(tmp_path, scene, render_capture(scene, lens))
-
-
 def test_folder_that_cannot_be_made(tmp_path: Path, scene, lens):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(CaptureError, match=r"file cannot be written: "):

@@ -68,3 +68,24 @@ def test_every_published_row_is_complete_or_of_one_half() -> None:
     for table in (published.COMPARISON, published.ABLATION):
         assert {len(values) for values in table.values()} <= {3, 6}
         assert all(set(values) <= set(HEADINGS) for values in table.values())
+
+
+def test_one_alignment_has_columns_and_published_images_stand_there() -> None:
+    values = {"psnr_db": 28.0, "ssim": 0.8, "mae": 0.02, "aiwe1": 0.03}
+    one = {"psnr_db_one": 27.0, "ssim_one": 0.7, "mae_one": 0.03}
+    rows = [Row("fit", "Fit", "001", {**values, **one})]
+    lines = table_rows(rows, {"Paper": {"psnr_db": 26.7, "aiwe1": 0.047}})
+    text = to_markdown(lines, "Title")
+    assert (
+        "| method | source | PSNR | SSIM | MAE | PSNR (one) | SSIM (one) | MAE (one) | AIWE(1) |"
+    ) in text
+    assert "| Paper | published, 17 scenes | - | - | - | 26.70 | - | - | 0.0470 |" in text
+    assert "| **28.00** | **0.8000** | **0.0200** | **27.00** |" in text
+    assert "aligned by the transform of one scene, as published" in text
+
+
+def test_depth_has_a_column_in_metres() -> None:
+    rows = [Row("fit", "Fit", "001", {"aiwe1": 0.03, "right_sign": 0.9, "depth_error_m": 0.12})]
+    (first, *_), text = parsed(to_csv(table_rows(rows, {}))), to_markdown(table_rows(rows, {}), "T")
+    assert first["depth_error_m"] == "0.120"
+    assert "| right sign | error m | time s |" in text

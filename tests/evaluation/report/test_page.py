@@ -16,8 +16,11 @@ import pytest
 from benchmark_data import CALIBRATION, write_data
 
 from napari_dpdeblur.cli import main
+from napari_dpdeblur.evaluation.baselines import Prediction
 from napari_dpdeblur.evaluation.comparison.tables import TableRow
-from napari_dpdeblur.evaluation.report.page import build_page, data_uri
+from napari_dpdeblur.evaluation.report.page import ScenePanel, build_page, data_uri, layer
+from napari_dpdeblur.evaluation.report.pictures import ScenePictures
+from napari_dpdeblur.evaluation.scoring import Truth
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 METHODS = ("input", "wadhwa", "preview")
@@ -102,7 +105,7 @@ def test_the_numbers_are_those_of_the_table(page: Any, report: Path, table: str)
     assert len(shown) == len(expected)
     for row, numbers in zip(shown, expected, strict=True):
         assert (row.pop("label"), row.pop("source")) == (numbers["label"], numbers["source"])
-        assert len(row) == 7
+        assert len(row) == 10, "with the columns of one alignment"
         assert row == {name: numbers[name] or "–" for name in row}
 
 
@@ -164,6 +167,54 @@ def test_every_kind_of_picture(page: Any, key: str, kind: str) -> None:
     layers = page.locator("#choice-a button").all_inner_texts()
     assert ("Ground truth" in layers) == ("error" not in kind)
     assert ("Wadhwa et al." in layers) == ("defocus" in kind)
+
+
+def test_residuals_over_noise(browser: Any, tmp_path: Path) -> None:
+    ramp = np.linspace(0, 3, 96 * 128, dtype=np.float32).reshape(96, 128)
+    pictures = ScenePictures(ramp[None], Truth("", ""))
+    drawn = pictures.of_method(Prediction(residual=ramp), None)
+    panel = ScenePanel("001", pictures.defocus_scale, (96, 128), [layer("fit", "Fit", drawn)])
+    (tmp_path / "page.html").write_text(build_page("Residuals", [panel], []), "utf-8")
+    page = browser.new_page(viewport={"width": 800, "height": 600})
+    page.goto((tmp_path / "page.html").as_uri())
+    page.keyboard.press("r")
+    page.keyboard.press("f")
+    settle(page)
+    assert page.locator("#choice-a button").all_inner_texts() == ["Fit"]
+    assert page.locator("#scale-high").inner_text() == "≥ 3.00 × noise"
+    column = canvas(page)[60:, 400].astype(float).sum(-1)
+    assert column[-20] > 3 * column[20], "from dark to bright"
+    page.close()
+
+
+def test_the_layers_of_the_fit_pulled_apart(page: Any) -> None:
+    page.keyboard.press("y")
+    settle(page)
+    stack = page.evaluate("scene().layers.at(-1).pictures.layers")
+    assert len(stack) > 5
+    scales = [layer["scale"] for layer in stack]
+    assert scales == sorted(scales, reverse=True), "back to front"
+    assert not page.locator("#scale").is_visible()
+    before = canvas(page)
+    assert before[60:].std() > 5
+    box = page.locator("#canvas").bounding_box()
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(*middle)
+    page.mouse.down()
+    page.mouse.move(middle[0] - 150, middle[1] + 40)
+    page.mouse.up()
+    settle(page)
+    assert page.evaluate("state.yaw") == pytest.approx(0.2)
+    assert (canvas(page) != before).any(), "dragging turns them"
+    spread = page.evaluate("state.spread")
+    page.mouse.wheel(0, -200)
+    page.wait_for_function(f"state.spread > {spread}")
+    page.keyboard.press("0")
+    settle(page)
+    assert (canvas(page)[60:] == before[60:]).all(), "as at first"
+    page.keyboard.press("i")
+    settle(page)
+    assert page.evaluate("state.zoom") == 0, "the images were not moved"
 
 
 def test_zoom_and_movement_are_shared_by_all_panes(page: Any) -> None:

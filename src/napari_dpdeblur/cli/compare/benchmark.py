@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from napari_dpdeblur.cli.arguments import (
     add_json_argument,
+    add_optics_arguments,
     add_sign_arguments,
     count_argument,
+    given_optics,
     print_result,
     tell,
 )
@@ -22,10 +24,9 @@ if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.cli.arguments import Subparsers
     from napari_dpdeblur.evaluation.comparison.benchmark import Benchmark
+    from napari_dpdeblur.evaluation.comparison.estimated_lens import EstimatedLenses
     from napari_dpdeblur.evaluation.comparison.methods import NamedMethod
     from napari_dpdeblur.evaluation.comparison.result_store import Row
-
-MAX_LENS_SCENES = 8
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -34,16 +35,21 @@ def add_parser(subparsers: Subparsers) -> None:
         "benchmark",
         help="compare methods on scenes with ground truth",
         description="Run methods on all scenes of a folder in the published layout (NNN_left.png, "
-        "NNN_right.png, calibration/, gt_all_in_focus_im/, gt_defocus_map/) and write table.csv, "
-        "table.md and report.html. Existing results are reused.",
+        "NNN_right.png, calibration/, gt_all_in_focus_im/, gt_defocus_map/ or gt_depth/), or of a "
+        "folder with one folder for each capture (l.png, r.png and d.png or depth_mm.png, as "
+        "`fetch canon-r6` writes them), and write table.csv, table.md and report.html. Images are "
+        "scored twice: each scene aligned with its truth, and all aligned by the transform of one "
+        "scene, as published. Existing results are reused.",
     )
     add_data_arguments(parser)
     parser.add_argument(
         "--methods",
         nargs="+",
         metavar="NAME",
-        help=f"baselines: {', '.join(BASELINES)}; presets: preview, standard, paper "
-        "(default: all but paper)",
+        help=f"baselines: {', '.join(BASELINES)}; presets: preview, standard, paper; a preset with "
+        "a lens that is estimated from the capture or from up to eight scenes: standard@one, "
+        "standard@several (default: baselines, preview, standard and, with a calibration, "
+        "standard@one and standard@several)",
     )
     add_pair_argument(parser, "--images", "FOLDER", "all-in-focus images of another program")
     add_pair_argument(parser, "--maps", "FOLDER", "defocus maps of another program")
@@ -70,7 +76,14 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
         "lens.dpcal",
     )
     add_sign_arguments(parser)
+    add_optics_arguments(parser)
     parser.add_argument("--scenes", nargs="+", metavar="NAME", help="only these scenes")
+    parser.add_argument(
+        "--align-scene",
+        metavar="NAME",
+        help="scene whose alignment is used for all scenes in the columns (one) (default: the "
+        "first)",
+    )
     parser.add_argument("--threads", type=count_argument, metavar="N", help="CPU threads to use")
     add_json_argument(parser)
 
@@ -106,13 +119,33 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _methods(arguments: argparse.Namespace) -> list[NamedMethod]:
     from napari_dpdeblur.evaluation.comparison import methods
+    from napari_dpdeblur.evaluation.comparison.estimated_lens import AT, estimated_lens_method
 
-    names = arguments.methods or methods.DEFAULT_METHODS
-    chosen = [methods.known_method(name) for name in names]
+    with_estimate = () if arguments.estimate_lens else methods.ESTIMATED_METHODS
+    names = arguments.methods or (*methods.DEFAULT_METHODS, *with_estimate)
+    lenses = _lenses(arguments)
+    chosen = [
+        estimated_lens_method(name, lenses) if AT in name else methods.known_method(name)
+        for name in names
+    ]
     images, maps = dict(arguments.images), dict(arguments.maps)
     for name in dict.fromkeys([*images, *maps]):
         chosen.append(methods.external_method(name, images.get(name), maps.get(name)))
     return chosen + [methods.onnx_method(name, path) for name, path in arguments.onnx]
+
+
+def _lenses(arguments: argparse.Namespace) -> EstimatedLenses:
+    from napari_dpdeblur.evaluation.comparison.estimated_lens import EstimatedLenses
+    from napari_dpdeblur.evaluation.comparison.scenes import find_scenes
+
+    scenes = arguments.scenes or find_scenes(arguments.data)
+    return EstimatedLenses(arguments.data, scenes, arguments.output, _optics(arguments))
+
+
+def _optics(arguments: argparse.Namespace) -> dict[str, float]:
+    """The optics that were given."""
+    given = given_optics(arguments)
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def compare(
@@ -124,8 +157,17 @@ def compare(
 ) -> None:
     """Run methods on the data that the arguments name, write tables, report and plots."""
     from napari_dpdeblur.calibration import load_calibration
-    from napari_dpdeblur.evaluation.comparison.benchmark import Benchmark, find_scenes
+    from napari_dpdeblur.evaluation.comparison.benchmark import Benchmark
+    from napari_dpdeblur.evaluation.comparison.one_alignment import (
+        check_align_scene,
+        with_one_alignment,
+    )
     from napari_dpdeblur.evaluation.comparison.result_store import ResultStore
+    from napari_dpdeblur.evaluation.comparison.scenes import (
+        central_crop,
+        find_scenes,
+        scene_depth,
+    )
     from napari_dpdeblur.evaluation.comparison.write import write_comparison
 
     scenes = arguments.scenes or find_scenes(arguments.data)
@@ -136,12 +178,27 @@ def compare(
     else:
         calibration = load_calibration(_calibration(arguments))
     crop = getattr(arguments, "crop", None)
-    benchmark = Benchmark(arguments.data, calibration, methods, scenes, store, crop, arguments.sign)
+    if arguments.estimate_lens and crop is None:
+        crop = central_crop(arguments.data, scenes, calibration)
+    benchmark = Benchmark(
+        arguments.data,
+        calibration,
+        methods,
+        scenes,
+        store,
+        crop,
+        arguments.sign,
+        _optics(arguments),
+    )
+    check_align_scene(arguments.align_scene, scenes)
     store.make_folder()
     _limit_threads(arguments.threads)
     rows = _rows_with_bar(benchmark, arguments.json)
+    rows = with_one_alignment(benchmark, rows, arguments.align_scene)
     drawn = {name: plot(rows) for name, plot in (plots or {}).items()}
-    files = write_comparison(benchmark, rows, known, title, drawn)
+    # The published rows are of other data than measured depth.
+    has_depth = any(scene_depth(arguments.data, scene) is not None for scene in scenes)
+    files = write_comparison(benchmark, rows, {} if has_depth else known, title, drawn)
     failed = [
         f"{row.label}, scene {row.scene}: {' '.join(row.problems)}" for row in rows if row.problems
     ]
@@ -166,11 +223,10 @@ def _calibration(arguments: argparse.Namespace) -> Path:
 
 def _estimated(arguments: argparse.Namespace, scenes: Sequence[str]) -> Calibration:
     """The lens of the scenes, estimated once for a report."""
-    from napari_dpdeblur.evaluation.comparison.benchmark import opened_scene
+    from napari_dpdeblur.evaluation.comparison.estimated_lens import LENS_FILE, EstimatedLenses
 
-    step = -(-len(scenes) // MAX_LENS_SCENES)
-    captures = [opened_scene(arguments.data, scene) for scene in scenes[::step]]
-    kept = arguments.output / "lens.dpcal"
+    lenses = EstimatedLenses(arguments.data, scenes, arguments.output, _optics(arguments))
+    captures, kept = lenses.captures, arguments.output / LENS_FILE
     lens = estimated_lens(captures, is_quiet=arguments.json, kept=kept, resume=True)
     tell(f"the lens was estimated from {len(captures)} of the scenes.")
     return lens

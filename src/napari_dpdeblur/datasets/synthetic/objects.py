@@ -6,7 +6,7 @@ plane, so an object stands where the floor has its nearness.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,7 @@ from napari_dpdeblur.datasets.synthetic.shapes import (
 WALL_LEFT, WALL_RIGHT = 0.0, 0.2
 BRIGHTEST = 0.85
 CORD_WIDTH = 0.007
+LUMINANCE = np.array([0.2126, 0.7152, 0.0722], np.float32)
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,54 @@ def scene_objects(
         hue, other = PALETTE[hues[i % len(hues)]], PALETTE[hues[(i + 3) % len(hues)]]
         made = makers[i % len(makers)](grid, place, hue, other, generator)
         yield made if place.stands else _hung(grid, place, made)
+
+
+def layered(
+    objects: Iterable[SceneObject], grid: Grid, channels: int, layers: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Objects from back to front as layers: colour (L, C, H, W) and coverage (L, 1, H, W)."""
+    height, width = grid.y.shape
+    color = np.zeros((layers, channels, height, width), np.float32)
+    alpha = np.zeros((layers, 1, height, width), np.float32)
+    alpha[0] = 1.0
+    for item in objects:
+        rgb = item.color.astype(np.float32)
+        paint = rgb if channels == 3 else np.tensordot(LUMINANCE, rgb, axes=1)[None]
+        depth = np.asarray(item.nearness, np.float32) * (layers - 1)
+        _insert(color, alpha, paint, item.mask.astype(np.float32), depth)
+    return color, alpha
+
+
+def _insert(
+    color: np.ndarray, alpha: np.ndarray, paint: np.ndarray, mask: np.ndarray, depth: np.ndarray
+) -> None:
+    """Composite an object over the layers at its depth.
+
+    A constant ``depth`` is snapped to one layer, so the object has one sharp edge. A slanted one is
+    shared between neighbouring layers, so the defocus map is smooth, and extended behind itself, so
+    that nothing shines through where blurred layers meet.
+    """
+    if depth.ndim == 0:
+        layer = int(depth.round())
+        _over(color[layer], alpha[layer], paint, mask)
+        return
+    below = np.clip(np.floor(depth), 0, len(alpha) - 2)
+    near = np.clip(depth - below, 0.0, 1.0) * mask
+    far = (mask - near) / np.maximum(1 - near, 1e-6)
+    far = np.where(mask == 1, 1.0, far)
+    farthest = int(below[mask > 0].min())
+    for layer in range(farthest, len(alpha)):
+        cover = np.where(below == layer, far, 0.0) + np.where(below + 1 == layer, near, 0.0)
+        cover = np.where((below > layer) & (mask == 1), 1.0, cover).astype(np.float32)
+        _over(color[layer], alpha[layer], paint, cover)
+
+
+def _over(color: np.ndarray, alpha: np.ndarray, paint: np.ndarray, cover: np.ndarray) -> None:
+    """Composite with straight alpha, in place: color (C, H, W), alpha (1, H, W)."""
+    kept = alpha * (1 - cover)
+    total = kept + cover
+    color[:] = np.where(total > 0, (color * kept + paint * cover) / np.maximum(total, 1e-9), paint)
+    alpha[:] = total
 
 
 def _makers(places: list[Placement], order: np.ndarray) -> list[Maker]:

@@ -5,7 +5,7 @@ Used for samples, tests and the demo. Deterministic for a seed, any size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from napari_dpdeblur.datasets.synthetic.lens import (
     synthetic_kernels,
     synthetic_vignetting,
 )
-from napari_dpdeblur.datasets.synthetic.objects import SceneObject, scene_objects
+from napari_dpdeblur.datasets.synthetic.objects import layered, scene_objects
 from napari_dpdeblur.datasets.synthetic.placements import around_a_subject, still_life
 from napari_dpdeblur.datasets.synthetic.shapes import Grid
 from napari_dpdeblur.errors import CaptureError
@@ -48,13 +48,13 @@ BACK_SCALE, FRONT_SCALE = 1.4, 0.1
 LAYERS = 14
 # On both sides: one layer each 0.1, from the wall to the nearest object; the subject's is at 0.
 TWO_SIDED_STEPS, TWO_SIDED_STEP = np.arange(10, -9, -1), 0.1
-LUMINANCE = np.array([0.2126, 0.7152, 0.0722], np.float32)
 MIN_SIDE_PX = 16
 DEFOCUS_DESCRIPTION = (
     "Defocus scale in multiples of the calibrated blur: 0 in focus, positive behind the focus "
     "plane, negative in front of it"
 )
 SHARP_DESCRIPTION = "All-in-focus image, linear, in capture units"
+VIEW_DESCRIPTION = "View of a dual-pixel capture, linear, black is 0, white is 1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +63,14 @@ class SyntheticScene:
 
     ``color`` (L, C, H, W) and ``alpha`` (L, 1, H, W) are layers from back to front,
     ``defocus_scales`` (L,) their blur, negative in front of the focus plane. Values are linear, in
-    capture units.
+    capture units. ``painted_map`` (H, W) is the true map if it was painted; None: that of the
+    layers.
     """
 
     color: np.ndarray
     alpha: np.ndarray
     defocus_scales: np.ndarray
+    painted_map: np.ndarray | None = None
 
     @property
     def layers(self) -> MultiplaneImage:
@@ -88,6 +90,8 @@ class SyntheticScene:
     @property
     def defocus_map(self) -> np.ndarray:
         """Signed defocus scale of each pixel (H, W), float32."""
+        if self.painted_map is not None:
+            return self.painted_map
         weights = self._transmittance[:, 0]
         if self.defocus_scales.min() < 0:
             weights = _of_one_surface(weights)
@@ -111,10 +115,15 @@ def _of_one_surface(weights: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Noise:
-    """Sensor noise: electrons that fill a pixel at capture value 1, and read noise in electrons."""
+    """Sensor noise: electrons that fill a pixel at capture value 1, and read noise in electrons.
+
+    ``is_normal`` draws photons from a normal distribution, several times faster than from Poisson's
+    and the same above some ten electrons.
+    """
 
     full_well_electrons: float = 6000.0
     read_electrons: float = 3.0
+    is_normal: bool = False
 
 
 def synthetic_scene(
@@ -129,11 +138,12 @@ def synthetic_scene(
 
     ``scales`` are the defocus scales of the farthest and the nearest of the ``layers``.
     """
-    _check_size(height, width, channels, layers)
+    check_size(height, width, channels, layers)
     grid, generator = Grid.of(height, width), np.random.default_rng(seed)
     objects = scene_objects(grid, still_life(grid, generator), generator)
     back, front = scales
-    return _layered(objects, grid, channels, np.linspace(back, front, layers, dtype=np.float32))
+    depths = np.linspace(back, front, layers, dtype=np.float32)
+    return SyntheticScene(*layered(objects, grid, channels, layers), depths)
 
 
 def two_sided_scene(height: int, width: int, seed: int = 0, channels: int = 1) -> SyntheticScene:
@@ -141,68 +151,22 @@ def two_sided_scene(height: int, width: int, seed: int = 0, channels: int = 1) -
 
     Defocus scales run from 1 at the wall through 0 at the subject to -0.8 at the nearest object.
     """
-    _check_size(height, width, channels)
+    check_size(height, width, channels)
     grid, generator = Grid.of(height, width), np.random.default_rng(seed)
     scales = (TWO_SIDED_STEPS * TWO_SIDED_STEP).astype(np.float32)
     focus_nearness = float(np.argmin(np.abs(scales))) / (len(scales) - 1)
     places = around_a_subject(grid, focus_nearness, generator)
-    return _layered(scene_objects(grid, places, generator), grid, channels, scales)
+    objects = scene_objects(grid, places, generator)
+    return SyntheticScene(*layered(objects, grid, channels, len(scales)), scales)
 
 
-def _check_size(height: int, width: int, channels: int, layers: int = LAYERS) -> None:
+def check_size(height: int, width: int, channels: int = 1, layers: int = LAYERS) -> None:
+    """Raise CaptureError for a scene that cannot be made."""
     if min(height, width) < MIN_SIDE_PX or channels not in (1, 3) or layers < 2:
         raise CaptureError(
             f"A synthetic scene needs at least {MIN_SIDE_PX} x {MIN_SIDE_PX} px, 1 or 3 channels "
             f"and 2 layers, not {height} x {width} px, {channels} channels and {layers} layers."
         )
-
-
-def _layered(
-    objects: Iterable[SceneObject], grid: Grid, channels: int, scales: np.ndarray
-) -> SyntheticScene:
-    """Objects from back to front as layers with these defocus scales."""
-    layers, (height, width) = len(scales), grid.y.shape
-    color = np.zeros((layers, channels, height, width), np.float32)
-    alpha = np.zeros((layers, 1, height, width), np.float32)
-    alpha[0] = 1.0
-    for item in objects:
-        rgb = item.color.astype(np.float32)
-        paint = rgb if channels == 3 else np.tensordot(LUMINANCE, rgb, axes=1)[None]
-        depth = np.asarray(item.nearness, np.float32) * (layers - 1)
-        _insert(color, alpha, paint, item.mask.astype(np.float32), depth)
-    return SyntheticScene(color, alpha, scales)
-
-
-def _insert(
-    color: np.ndarray, alpha: np.ndarray, paint: np.ndarray, mask: np.ndarray, depth: np.ndarray
-) -> None:
-    """Composite an object over the layers at its depth.
-
-    A constant ``depth`` is snapped to one layer, so the object has one sharp edge. A slanted one is
-    shared between neighbouring layers, so the defocus map is smooth, and extended behind itself, so
-    that nothing shines through where blurred layers meet.
-    """
-    if depth.ndim == 0:
-        layer = int(depth.round())
-        _over(color[layer], alpha[layer], paint, mask)
-        return
-    below = np.clip(np.floor(depth), 0, len(alpha) - 2)
-    near = np.clip(depth - below, 0.0, 1.0) * mask
-    far = (mask - near) / np.maximum(1 - near, 1e-6)
-    far = np.where(mask == 1, 1.0, far)
-    farthest = int(below[mask > 0].min())
-    for layer in range(farthest, len(alpha)):
-        cover = np.where(below == layer, far, 0.0) + np.where(below + 1 == layer, near, 0.0)
-        cover = np.where((below > layer) & (mask == 1), 1.0, cover).astype(np.float32)
-        _over(color[layer], alpha[layer], paint, cover)
-
-
-def _over(color: np.ndarray, alpha: np.ndarray, paint: np.ndarray, cover: np.ndarray) -> None:
-    """Composite with straight alpha, in place: color (C, H, W), alpha (1, H, W)."""
-    kept = alpha * (1 - cover)
-    total = kept + cover
-    color[:] = np.where(total > 0, (color * kept + paint * cover) / np.maximum(total, 1e-9), paint)
-    alpha[:] = total
 
 
 def render_capture(
@@ -283,40 +247,72 @@ def _sensor_values(
 ) -> np.ndarray:
     """Photon and read noise, 10-bit quantisation, and the app's scale to 16 bits: uint16."""
     signal = np.maximum(views, 0.0)
-    if noise is not None:
+    if noise is not None and noise.is_normal:
+        variance = signal / noise.full_well_electrons
+        variance += (noise.read_electrons / noise.full_well_electrons) ** 2
+        signal = signal + np.sqrt(variance) * generator.standard_normal(signal.shape, np.float32)
+    elif noise is not None:
         electrons = generator.poisson(signal * noise.full_well_electrons)
         read = generator.normal(0.0, noise.read_electrons, signal.shape)
         signal = (electrons + read) / noise.full_well_electrons
     return app_values(signal * SENSOR_WHITE)
 
 
-def write_synthetic(folder: Path, scene: SyntheticScene, capture: DualPixelCapture) -> list[Path]:
-    """Write a capture as a PGM pair and the ground truth as float32 TIFF; returns the files.
+def write_synthetic(
+    folder: Path,
+    scene: SyntheticScene,
+    capture: DualPixelCapture,
+    vignetting: np.ndarray | None = None,
+) -> list[Path]:
+    """Write a capture and the ground truth, float32 TIFF; returns the files.
 
-    The defocus map is signed, and its description says so.
     ``<name>_left.pgm``, ``<name>_right.pgm``, ``<name>_all_in_focus.tif``, ``<name>_defocus.tif``.
+    A capture in colour is a pair of linear float32 TIFF, ``<name>_left.tif`` and so on. The image
+    has the ``vignetting`` of the left view, as a fit leaves it there. The defocus map is signed,
+    and its description says so.
     """
-    if capture.raw.dtype != np.uint16 or capture.shape[1] != 1:
-        raise CaptureError(
-            f"{capture.name} has {capture.shape[1]} channels of {capture.raw.dtype}, but a PGM "
-            "pair stores one channel of uint16; render the scene with channels=1."
-        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        truth = _write_truth(folder, capture.name, scene, vignetting)
+        if capture.shape[1] == 3:
+            return [*_write_tiff_pair(folder, capture), *truth]
         left, right = capture.raw[:, 0]
-        pair = write_pgm_pair(folder, capture.name, left, right, capture.pixel_aspect)
-        return [*pair, *_write_truth(folder, capture.name, scene)]
+        return [
+            *write_pgm_pair(folder, capture.name, left, right, capture.pixel_aspect),
+            *truth,
+        ]
     except OSError as error:
         raise CaptureError(f"{folder} cannot be written: {error.strerror or error}.") from error
 
 
-def _write_truth(folder: Path, name: str, scene: SyntheticScene) -> Sequence[Path]:
+def _write_tiff_pair(folder: Path, capture: DualPixelCapture) -> Sequence[Path]:
+    paths = [folder / f"{capture.name}_{side}.tif" for side in ("left", "right")]
+    for path, view in zip(paths, capture.views, strict=True):
+        _write_tiff(path, view, VIEW_DESCRIPTION)
+    return paths
+
+
+def _write_truth(
+    folder: Path, name: str, scene: SyntheticScene, vignetting: np.ndarray | None
+) -> Sequence[Path]:
     sharp, defocus = folder / f"{name}_all_in_focus.tif", folder / f"{name}_defocus.tif"
-    images = (
-        (sharp, scene.all_in_focus.squeeze(), SHARP_DESCRIPTION),
-        (defocus, scene.defocus_map, DEFOCUS_DESCRIPTION),
-    )
-    for path, pixels, description in images:
-        with atomic_file(path) as beside:
-            tifffile.imwrite(beside, pixels, description=description, metadata=None)
+    light = np.float32(1) if vignetting is None else vignetting[0]
+    _write_tiff(sharp, scene.all_in_focus * light, SHARP_DESCRIPTION)
+    _write_tiff(defocus, scene.defocus_map[None], DEFOCUS_DESCRIPTION)
     return sharp, defocus
+
+
+def _write_tiff(path: Path, image: np.ndarray, description: str) -> None:
+    """Write an image (C, H, W), with the channels last if there are three."""
+    pixels = image[0] if len(image) == 1 else image.transpose(1, 2, 0)
+    kind = "minisblack" if len(image) == 1 else "rgb"
+    with atomic_file(path) as beside:
+        tifffile.imwrite(
+            beside,
+            np.ascontiguousarray(pixels, np.float32),
+            photometric=kind,
+            compression="zlib",
+            compressionargs={"level": 1},
+            description=description,
+            metadata=None,
+        )

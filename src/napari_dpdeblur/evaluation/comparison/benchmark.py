@@ -5,26 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napari_dpdeblur.errors import CaptureError, DpDeblurError, EvaluationError
+from napari_dpdeblur.errors import DpDeblurError, EvaluationError
 from napari_dpdeblur.evaluation.comparison.methods import NamedMethod
 from napari_dpdeblur.evaluation.comparison.result_store import ResultStore, Row
-from napari_dpdeblur.evaluation.ground_truth import (
-    DEFOCUS_FOLDER,
-    MAP_SUFFIXES,
-    SHARP_FOLDER,
-    TRUTH_SUFFIX,
-    Sign,
-    find_defocus,
-    sharp_path,
+from napari_dpdeblur.evaluation.comparison.scenes import (
+    find_scenes,
+    opened_or_reason,
+    opened_scene,
+    scene_depth,
 )
+from napari_dpdeblur.evaluation.ground_truth import Sign, find_defocus, sharp_path
 from napari_dpdeblur.evaluation.scoring import Truth, score
 
 if TYPE_CHECKING:
@@ -33,10 +31,15 @@ if TYPE_CHECKING:
     from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.evaluation.baselines.prediction import Prediction
 
+__all__ = ["Benchmark", "find_scenes", "opened_scene"]
+
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Methods to compare on the scenes of a folder in the published layout."""
+    """Methods to compare on the scenes of a folder.
+
+    ``optics`` are keyword arguments of `DualPixelCapture.with_optics`, for all captures.
+    """
 
     data: Path
     calibration: Calibration
@@ -45,6 +48,7 @@ class Benchmark:
     store: ResultStore
     crop: Crop | None = None
     sign: Sign | None = None  # of the true defocus maps; None: as the files tell
+    optics: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.crop is not None and not self.calibration.field.holds(*self.crop):
@@ -70,7 +74,17 @@ class Benchmark:
 
     def truth(self, scene: str) -> Truth:
         """Ground truth of a scene."""
-        return Truth.read(self.data, scene, self.window, self.sign)
+        depth = scene_depth(self.data, scene)
+        focus_m = self._focus_distance_m(scene) if depth is not None else None
+        return Truth.read(self.data, scene, self.window, self.sign, depth, focus_m)
+
+    def _focus_distance_m(self, scene: str) -> float | None:
+        given = self.optics.get("focus_distance_m")
+        if given is not None:
+            return float(given)
+        capture = opened_or_reason(self.data, scene)
+        optics = None if isinstance(capture, str) else capture.optics
+        return None if optics is None else optics.focus_distance_m
 
     def captured(self, scene: str) -> npt.NDArray[np.float32]:
         """Mean of the corrected views of a scene: (C, H, W)."""
@@ -80,7 +94,7 @@ class Benchmark:
     def rows(self, before: Callable[[Row], None] = lambda row: None) -> Iterator[Row]:
         """Compute or load every row, scene by scene; ``before`` is called with the next row."""
         for scene in self.scenes:
-            captured = _opened(self.data, scene)
+            captured = opened_or_reason(self.data, scene)
             truth = self.truth(scene)
             for method in self.methods:
                 row = Row(method.name, method.label, scene)
@@ -88,7 +102,7 @@ class Benchmark:
                 if isinstance(captured, str):
                     yield replace(row, problems=(captured,))
                 else:
-                    yield self._row(row, method, captured, truth)
+                    yield self._row(row, method, captured.with_optics(**self.optics), truth)
 
     def _row(self, row: Row, method: NamedMethod, capture: DualPixelCapture, truth: Truth) -> Row:
         try:
@@ -99,6 +113,8 @@ class Benchmark:
             start = time.perf_counter()
             prediction = method.predict(capture, self.calibration)
             elapsed_s = time.perf_counter() - start
+            field = self.calibration.field.height, self.calibration.field.width
+            prediction = _in_window(prediction, field, self.window)
             row = _scored(replace(row, time_s=round(elapsed_s, 3)), prediction, truth)
             self.store.save(row, signature, prediction)
             return row
@@ -111,6 +127,8 @@ class Benchmark:
     def _signature(self, method: NamedMethod, capture: DualPixelCapture) -> str:
         """SHA-256 of everything that affects a row."""
         truths = [find(self.data, capture.name) for find in (sharp_path, find_defocus)]
+        depth = scene_depth(self.data, capture.name)
+        truths += [] if depth is None else [depth]
         parts = [
             method.signature(capture.name),
             capture.source.sha256,
@@ -118,53 +136,26 @@ class Benchmark:
             [hashlib.sha256(p.read_bytes()).hexdigest() if p.is_file() else None for p in truths],
             self.crop,
             self.sign,
+            *([dict(self.optics)] if self.optics else []),
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def find_scenes(data: Path) -> list[str]:
-    """Names of all captures and ground truths in a folder."""
-    truths = [
-        path.name.removesuffix(suffix)
-        for folder, suffixes in ((SHARP_FOLDER, (TRUTH_SUFFIX,)), (DEFOCUS_FOLDER, MAP_SUFFIXES))
-        for suffix in suffixes
-        for path in (data / folder).glob(f"*{suffix}")
-    ]
-    scenes = sorted({*_capture_files(data), *truths})
-    if not scenes:
-        raise EvaluationError(
-            f"The data folder {data} contains no captures or ground truth; expected files such as "
-            f"001_left.png, 001_right.png and {SHARP_FOLDER}/001{TRUTH_SUFFIX}."
-        )
-    return scenes
+def _in_window(
+    prediction: Prediction, field: tuple[int, int], window: tuple[slice, slice]
+) -> Prediction:
+    """The compared part of what covers the whole field; fits may be of that part already."""
 
+    def part(array: np.ndarray | None) -> Any:
+        is_whole = array is not None and array.shape[-2:] == field
+        return array[(..., *window)] if array is not None and is_whole else array
 
-def _capture_files(data: Path) -> dict[str, tuple[Path, ...]]:
-    """Files of each capture in a folder, by scene name."""
-    from napari_dpdeblur.capture import capture_name, find_captures
-
-    if not data.is_dir():
-        raise EvaluationError(f"The data folder {data} does not exist; check the path.")
-    return {capture_name(files): files for files in find_captures(data)}
-
-
-def opened_scene(data: Path, scene: str) -> DualPixelCapture:
-    """The capture of a scene; CaptureError if it cannot be opened."""
-    capture = _opened(data, scene)
-    if isinstance(capture, str):
-        raise CaptureError(capture)
-    return capture
-
-
-def _opened(data: Path, scene: str) -> DualPixelCapture | str:
-    """The capture of a scene, or why it cannot be opened."""
-    from napari_dpdeblur.capture import open_capture
-
-    files = _capture_files(data).get(scene, (data / f"{scene}_left.png",))
-    try:
-        return open_capture(*files)
-    except CaptureError as error:
-        return str(error)
+    return replace(
+        prediction,
+        all_in_focus=part(prediction.all_in_focus),
+        defocus_map=part(prediction.defocus_map),
+        residual=part(prediction.residual),
+    )
 
 
 def _scored(row: Row, prediction: Prediction, truth: Truth) -> Row:

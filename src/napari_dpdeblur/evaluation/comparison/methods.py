@@ -8,12 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import cv2
+import numpy as np
+
 from napari_dpdeblur import __version__
+from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.errors import EvaluationError
 from napari_dpdeblur.evaluation.baselines import BASELINES, Prediction, baseline
 from napari_dpdeblur.evaluation.baselines.external import ExternalResults
 from napari_dpdeblur.evaluation.baselines.onnx_model import OnnxModel
+from napari_dpdeblur.evaluation.baselines.prediction import LayerPictures
 from napari_dpdeblur.fitting.presets import PRESETS
+from napari_dpdeblur.results.preview import tone_curve, white_point
 
 if TYPE_CHECKING:
     from napari_dpdeblur.array_types import Crop
@@ -21,10 +27,13 @@ if TYPE_CHECKING:
     from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.evaluation.baselines.prediction import Method
     from napari_dpdeblur.fitting import FitSettings
+    from napari_dpdeblur.results import Result
 
 # The published optimisation takes a day per scene, so it is not run by default.
 DEFAULT_METHODS = (*BASELINES, "preview", "standard")
+ESTIMATED_METHODS = ("standard@one", "standard@several")  # see comparison/estimated_lens.py
 KNOWN_METHODS = (*BASELINES, *PRESETS)
+LAYER_SIDE_PX = 480  # of the layers in a report
 
 
 @dataclass(frozen=True)
@@ -57,13 +66,41 @@ def fit_method(
     identity = json.dumps([__version__, values, crop], sort_keys=True)
 
     def predict(capture: DualPixelCapture, calibration: Calibration) -> Prediction:
-        from napari_dpdeblur.fitting import FitSettings, fit
-
-        settings: FitSettings = FitSettings.of(values)
-        result = fit(capture, calibration, settings, crop=crop, progress=False)
-        return Prediction(result.all_in_focus, result.defocus_map)
+        return fit_prediction(capture, calibration, values, crop)
 
     return NamedMethod(name, label, predict, lambda scene: identity)
+
+
+def fit_prediction(
+    capture: DualPixelCapture, calibration: Calibration, values: dict[str, Any], crop: Crop | None
+) -> Prediction:
+    """What a fit with the given settings computes."""
+    from napari_dpdeblur.fitting import FitSettings, fit
+
+    settings: FitSettings = FitSettings.of(values)
+    result = fit(capture, calibration, settings, crop=crop, progress=False)
+    layers = layer_pictures(result)
+    return Prediction(result.all_in_focus, result.defocus_map, result.residual, layers)
+
+
+def layer_pictures(result: Result) -> LayerPictures:
+    """The layers of a result, reduced for a report."""
+    white = white_point(result.all_in_focus)
+    height, width = result.defocus_map.shape
+    factor = min(LAYER_SIDE_PX / max(height, width), 1.0)
+    size = max(round(width * factor), 1), max(round(height * factor), 1)
+    pictures = []
+    for color, alpha in zip(result.mpi_color, result.mpi_alpha, strict=True):
+        # Reduced with the light that they send, so that hidden colours do not show.
+        light, cover = (_reduced(np.asarray(a), size) for a in (color * alpha, alpha))
+        shown = tone_curve(light / np.maximum(cover, 1e-6), white)
+        pictures.append(np.dstack([shown, np.round(255 * cover[0]).astype(np.uint8)]))
+    return LayerPictures(np.stack(pictures), np.asarray(result.defocus_scales, np.float32))
+
+
+def _reduced(image: FloatArray, size: tuple[int, int]) -> FloatArray:
+    planes = [cv2.resize(plane, size, interpolation=cv2.INTER_AREA) for plane in image]
+    return np.stack(planes)
 
 
 def external_method(name: str, images: Path | None, maps: Path | None) -> NamedMethod:

@@ -1,25 +1,31 @@
 """Store the rows of a comparison on disk, so that it can be resumed.
 
-`results/METHOD/SCENE/` contains `all_in_focus.tif` and `defocus_map.tif`, as far as the method
-computes them, and `result.json`, which is written last.
+`results/METHOD/SCENE/` contains `all_in_focus.tif`, `defocus_map.tif`, `residual.tif` and
+`layers.npz`, as far as the method computes them, and `result.json`, which is written last.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import zlib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
 
 from napari_dpdeblur.errors import EvaluationError, ResultError
-from napari_dpdeblur.evaluation.baselines.prediction import Prediction
+from napari_dpdeblur.evaluation.baselines.prediction import LayerPictures, Prediction
 from napari_dpdeblur.files.atomic import write_atomically
 from napari_dpdeblur.files.plain import parse_json
 from napari_dpdeblur.results.tiff_files import read_image, write_image
 
 IMAGE_FILE = "all_in_focus.tif"
 MAP_FILE = "defocus_map.tif"
+RESIDUAL_FILE = "residual.tif"
+LAYERS_FILE = "layers.npz"
 RECORD_FILE = "result.json"
 MAX_RECORD_BYTES = 1_000_000
 
@@ -88,8 +94,14 @@ class ResultStore:
     def save(self, row: Row, signature: str, prediction: Prediction) -> None:
         """Save a row, replacing an earlier one."""
         folder = self.place(row)
-        arrays = {IMAGE_FILE: prediction.all_in_focus, MAP_FILE: prediction.defocus_map}
+        arrays = {
+            IMAGE_FILE: prediction.all_in_focus,
+            MAP_FILE: prediction.defocus_map,
+            RESIDUAL_FILE: prediction.residual,
+        }
+        layers = prediction.layers
         files = [name for name, array in arrays.items() if array is not None]
+        files += [] if layers is None else [LAYERS_FILE]
         record = {"signature": signature, "files": files, "row": asdict(row)}
         try:
             shutil.rmtree(folder, ignore_errors=True)
@@ -97,6 +109,9 @@ class ResultStore:
             for name, array in arrays.items():
                 if array is not None:
                     write_image(folder / name, array)
+            if layers is not None:
+                path = folder / LAYERS_FILE
+                np.savez_compressed(path, pixels=layers.pixels, scales=layers.scales)
             write_atomically(folder / RECORD_FILE, json.dumps(record, indent=1).encode())
         except OSError as error:
             raise EvaluationError(
@@ -104,10 +119,15 @@ class ResultStore:
             ) from error
 
     def prediction(self, row: Row) -> Prediction:
-        """Load the image and defocus map of a row."""
+        """Load what was stored of a row."""
         folder = self.place(row)
-        image, defocus_map = (_read(folder / name) for name in (IMAGE_FILE, MAP_FILE))
-        return Prediction(image, None if defocus_map is None else defocus_map[0])
+        defocus_map, residual = (_read(folder / name) for name in (MAP_FILE, RESIDUAL_FILE))
+        return Prediction(
+            _read(folder / IMAGE_FILE),
+            None if defocus_map is None else defocus_map[0],
+            None if residual is None else residual[0],
+            _read_layers(folder / LAYERS_FILE),
+        )
 
 
 def _read(path: Path) -> Any:
@@ -115,6 +135,18 @@ def _read(path: Path) -> Any:
         return read_image(path) if path.is_file() else None
     except ResultError:
         return None
+
+
+def _read_layers(path: Path) -> LayerPictures | None:
+    """Layers of a row; None if there are none, or the file is damaged."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            pixels, scales = stored["pixels"], stored["scales"]
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error):
+        return None
+    is_stack = pixels.dtype == np.uint8 and pixels.ndim == 4 and pixels.shape[3] == 4
+    fits = is_stack and scales.shape == pixels.shape[:1] and scales.dtype.kind == "f"
+    return LayerPictures(pixels, scales.astype(np.float32)) if fits else None
 
 
 def _file_name(name: str) -> str:

@@ -12,7 +12,13 @@ from napari_dpdeblur.evaluation.comparison import published
 from napari_dpdeblur.evaluation.comparison.published import PublishedRows
 from napari_dpdeblur.evaluation.comparison.result_store import Row
 from napari_dpdeblur.evaluation.evaluate_run import DEFOCUS_PROTOCOL, IMAGE_PROTOCOL
-from napari_dpdeblur.evaluation.scoring import ALL_METRICS, LARGER_IS_BETTER, RIGHT_SIGN
+from napari_dpdeblur.evaluation.scoring import (
+    ALL_METRICS,
+    DEPTH_ERROR,
+    LARGER_IS_BETTER,
+    ONE_ALIGNMENT,
+    RIGHT_SIGN,
+)
 
 HEADINGS = {
     "psnr_db": "PSNR",
@@ -23,10 +29,22 @@ HEADINGS = {
     "one_minus_spearman": "1-|rho|",
     "time_s": "time s",
 }
-DIGITS = {"psnr_db": 2, "time_s": 1}
+# Columns that only some tables have, and the column that they follow.
+EXTRA_HEADINGS = {
+    "psnr_db_one": ("PSNR (one)", "mae"),
+    "ssim_one": ("SSIM (one)", "psnr_db_one"),
+    "mae_one": ("MAE (one)", "ssim_one"),
+    RIGHT_SIGN: ("right sign", "one_minus_spearman"),
+    DEPTH_ERROR: ("error m", RIGHT_SIGN),
+}
+DIGITS = {"psnr_db": 2, "psnr_db_one": 2, "time_s": 1, DEPTH_ERROR: 3}
 MEASURED, PUBLISHED = "measured", "published"
 IDENTITY = ("source", "method", "label", "scene", "status")
 MEAN = "mean"
+DEPTH_NOTE = (
+    "Measured depth counts as defocus, linear in its inverse; error m: median error of the depth "
+    "after the best affine map of inverse depth."
+)
 
 
 @dataclass(frozen=True)
@@ -50,11 +68,14 @@ class TableRow:
 
 
 def headings(rows: Sequence[TableRow]) -> dict[str, str]:
-    """The columns of a table; that of the sign only if a ground truth is signed."""
-    if not any(RIGHT_SIGN in row.values for row in rows):
-        return HEADINGS
-    *metrics, time = HEADINGS.items()
-    return dict([*metrics, (RIGHT_SIGN, "right sign"), time])
+    """The columns of a table: those of the sign, the depth and one alignment only if used."""
+    columns = list(HEADINGS.items())
+    for name, (heading, before) in EXTRA_HEADINGS.items():
+        if any(name in row.values for row in rows if row.source == MEASURED):
+            names = [column for column, _ in columns]
+            last = before if before in names else "one_minus_spearman"
+            columns.insert(names.index(last) + 1, (name, heading))
+    return dict(columns)
 
 
 def number(name: str, value: float) -> str:
@@ -67,10 +88,24 @@ def table_rows(rows: Sequence[Row], known: PublishedRows) -> list[TableRow]:
     lines = [_scene_row(row) for row in rows]
     methods = dict.fromkeys(row.method for row in rows)
     lines += [_mean_row([row for row in rows if row.method == method]) for method in methods]
+    has_one = any(ONE_ALIGNMENT[0] in row.values for row in rows)
     return lines + [
-        TableRow(PUBLISHED, label, label, MEAN, values=values, scenes=published.SCENES)
+        TableRow(
+            PUBLISHED,
+            label,
+            label,
+            MEAN,
+            values=_with_one_alignment(values) if has_one else values,
+            scenes=published.SCENES,
+        )
         for label, values in known.items()
     ]
+
+
+def _with_one_alignment(values: dict[str, float]) -> dict[str, float]:
+    """Published scores of images in the columns of their protocol, not in those of ours."""
+    names = dict(zip(("psnr_db", "ssim", "mae"), ONE_ALIGNMENT, strict=True))
+    return {names.get(name, name): value for name, value in values.items()}
 
 
 def _scene_row(row: Row) -> TableRow:
@@ -85,7 +120,8 @@ def _scene_row(row: Row) -> TableRow:
 
 def _mean_row(rows: Sequence[Row]) -> TableRow:
     good = [_scene_row(row) for row in rows if row.status == "ok"]
-    means = {name: _mean(row.values.get(name) for row in good) for name in (*HEADINGS, RIGHT_SIGN)}
+    names = (*HEADINGS, *EXTRA_HEADINGS)
+    means = {name: _mean(row.values.get(name) for row in good) for name in names}
     missing = [row.scene for row in rows if row.status != "ok"]
     return TableRow(
         MEASURED,
@@ -136,9 +172,11 @@ def to_markdown(rows: Sequence[TableRow], title: str) -> str:
         ]
     parts += [
         "## Protocol",
-        f"Image: {IMAGE_PROTOCOL}. Defocus map: {DEFOCUS_PROTOCOL}. Rows marked as published are "
-        f"those of Xin et al. (ICCV 2021): means over their {published.SCENES} scenes with one "
-        "alignment per method. The scenes differ, so compare with care.",
+        f"Image: {IMAGE_PROTOCOL}. Columns (one): all scenes of a method aligned by the transform "
+        f"of one scene, as published. Defocus map: {DEFOCUS_PROTOCOL}. {DEPTH_NOTE} "
+        f"Rows marked as published are those of Xin et al. (ICCV 2021): means over their "
+        f"{published.SCENES} scenes with one alignment per method. The scenes differ, so compare "
+        "with care.",
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -59,7 +59,8 @@ def _panel(benchmark: Benchmark, scene: str, rows: Sequence[Row]) -> ScenePanel 
         if row.scene == scene:
             prediction = benchmark.store.prediction(row)
             drawn = pictures.of_method(prediction, row.alignment)
-            layers += [layer(row.method, row.label, drawn)] if drawn else []
+            entry = layer(row.method, row.label, drawn, prediction.layers)
+            layers += [entry] if entry["pictures"] else []
     if INPUT not in [entry["name"] for entry in layers]:
         layers.append(layer(INPUT, "Input", pictures.of_input()))
     layers.sort(key=lambda entry: entry["name"] != INPUT)

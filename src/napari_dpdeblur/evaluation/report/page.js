@@ -1,4 +1,3 @@
-"use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 const canvas = byId("canvas");
@@ -9,6 +8,8 @@ const KIND_NAMES = {
   "image error": ["Image errors", "e"],
   "defocus": ["Defocus maps", "d"],
   "defocus error": ["Defocus errors", "x"],
+  "residual": ["Residuals", "r"],
+  "layers": ["Layers", "y"],
 };
 const MODES = { flip: ["Flip", "f"], slide: ["Slide", "s"], side: ["Side by side", "b"], all: ["All", "g"] };
 const INFERNO = "#000004,#420a68,#932667,#dd513a,#fca50a,#fcffa4";
@@ -18,6 +19,7 @@ const GAP = 4;
 
 const state = {
   scene: 0, kind: data.kinds[0], mode: "slide", a: "", b: "", split: 0.5,
+  ...FRONT_LEFT, // of the exploded layers
   zoom: 0, x: 0.5, y: 0.5, // zoom 0: fit; x, y: the point of the picture in the middle, 0 to 1
 };
 
@@ -29,8 +31,8 @@ const layerNamed = (name) => scene().layers.find((layer) => layer.name === name)
 const shows = (name) => layersOfKind().some((layer) => layer.name === name);
 
 const cache = new Map();
-function picture(layer) {
-  const uri = layer.pictures[state.kind];
+function picture(layer) { return pictureOf(layer.pictures[state.kind]); }
+function pictureOf(uri) {
   if (!cache.has(uri)) {
     const image = new Image();
     image.addEventListener("load", requestDraw);
@@ -83,6 +85,8 @@ function fitZoom(pane) {
   const [rows, cols] = scene().size;
   return Math.min(pane.width / cols, pane.height / rows);
 }
+// Layers are turned by dragging, so there is no line to drag.
+const slides = () => state.mode === "slide" && state.kind !== "layers";
 const zoomIn = (pane) => state.zoom || fitZoom(pane);
 
 function place(pane) {
@@ -103,7 +107,7 @@ function draw() {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   const all = scene() ? panes() : [];
   for (const pane of all) drawPane(pane);
-  if (state.mode === "slide" && all.length) drawSlide(all[0]);
+  if (slides() && all.length) drawSlide(all[0]);
   byId("notice").textContent = all.some((pane) => pane.name) ? "" : "This scene has no image of this kind.";
   byId("status").textContent = statusText(all[0]);
 }
@@ -111,6 +115,11 @@ function draw() {
 function drawPane(pane, name = pane.name, clipLeft = pane.left) {
   const layer = layerNamed(name);
   if (!layer || !shows(name)) return;
+  if (state.kind === "layers") {
+    drawStack(context, pane, layer.pictures.layers, state, scene().size, pictureOf);
+    label(layer.label, pane.left, pane.top, false, name);
+    return;
+  }
   const image = picture(layer);
   context.save();
   context.beginPath();
@@ -227,14 +236,15 @@ function refreshControls() {
 function keyed(element, key) { element.dataset.key = key; return element; }
 
 function refreshScale() {
-  const isError = state.kind.endsWith("error");
-  byId("scale").hidden = state.kind === "image" || !scene();
+  const isError = state.kind in data.errorRanges;
+  byId("scale").hidden = ["image", "layers"].includes(state.kind) || !scene();
   if (byId("scale").hidden) return;
   const [low, high] = isError ? [0, data.errorRanges[state.kind]] : scene().range;
   const isSigned = !isError && scene().isSigned;
   const [first, last] = isSigned ? ["in front", "behind"] : ["sharp", "blurred"];
   byId("scale-low").textContent = isError ? "0" : `${first} ${low.toFixed(2)}`;
-  byId("scale-high").textContent = isError ? `≥ ${high.toFixed(2)}` : `${high.toFixed(2)} ${last}`;
+  const unit = state.kind === "residual" ? " × noise" : "";
+  byId("scale-high").textContent = isError ? `≥ ${high.toFixed(2)}${unit}` : `${high.toFixed(2)} ${last}`;
   byId("scale-bar").textContent = isSigned ? "focus" : "";
   byId("scale-bar").style.background = `linear-gradient(90deg, ${isError ? INFERNO : scene().colors})`;
 }
@@ -296,6 +306,7 @@ const paneAt = (at) => panes().find((pane) => inside(pane, at)) ?? panes()[0];
 const limited = (value, low, high) => Math.min(Math.max(value, low), high);
 
 function zoomBy(factor, at) {
+  if (state.kind === "layers") { spreadBy(factor); return; }
   const pane = paneAt(at ?? { x: canvas.clientWidth / 2, y: canvas.clientHeight / 2 });
   const point = at ?? { x: pane.left + pane.width / 2, y: pane.top + pane.height / 2 };
   const before = place(pane);
@@ -311,7 +322,13 @@ function zoomBy(factor, at) {
   requestDraw();
 }
 
+function spreadBy(factor) {
+  state.spread = limited(state.spread * factor, 0.1, 4);
+  requestDraw();
+}
+
 function moveBy(dx, dy) {
+  if (state.kind === "layers") { turnBy(dx, dy); return; }
   const pane = panes()[0];
   const [rows, cols] = scene().size;
   if (!state.zoom) return;
@@ -320,7 +337,14 @@ function moveBy(dx, dy) {
   requestDraw();
 }
 
+function turnBy(dx, dy) {
+  state.yaw = limited(state.yaw + dx / 300, -1.3, 1.3);
+  state.pitch = limited(state.pitch - dy / 300, -0.9, 0.9);
+  requestDraw();
+}
+
 function zoomTo(zoom) {
+  if (state.kind === "layers") { Object.assign(state, FRONT_LEFT); requestDraw(); return; }
   const pane = panes()[0];
   if (zoom) zoomBy(zoom / zoomIn(pane)); else { Object.assign(state, { zoom: 0, x: 0.5, y: 0.5 }); requestDraw(); }
 }
@@ -329,7 +353,7 @@ const position = (event) => {
   const box = canvas.getBoundingClientRect();
   return { x: event.clientX - box.left, y: event.clientY - box.top };
 };
-const onLine = (at) => state.mode === "slide" && Math.abs(at.x - state.split * canvas.clientWidth) < 10;
+const onLine = (at) => slides() && Math.abs(at.x - state.split * canvas.clientWidth) < 10;
 
 const fingers = new Map();
 let dragging = "";
@@ -337,7 +361,7 @@ canvas.addEventListener("pointerdown", (event) => {
   const at = position(event);
   fingers.set(event.pointerId, at);
   // With nothing to move, dragging anywhere moves the line.
-  dragging = state.mode === "slide" && (onLine(at) || !state.zoom) ? "line" : "picture";
+  dragging = slides() && (onLine(at) || !state.zoom) ? "line" : "picture";
   canvas.setPointerCapture(event.pointerId);
   canvas.classList.add(dragging === "line" ? "sliding" : "moving");
   if (dragging === "line") slideTo(at);
@@ -353,6 +377,7 @@ canvas.addEventListener("pointermove", (event) => {
   }
   if (fingers.size === 2) pinch(event.pointerId, before, at);
   else if (dragging === "line") slideTo(at);
+  else if (state.kind === "layers") turnBy(at.x - before.x, at.y - before.y);
   else moveBy(at.x - before.x, at.y - before.y);
   fingers.set(event.pointerId, at);
 });

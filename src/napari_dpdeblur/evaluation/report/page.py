@@ -15,17 +15,22 @@ import numpy as np
 from PIL import Image
 
 from napari_dpdeblur.array_types import Picture
+from napari_dpdeblur.evaluation.baselines.prediction import LayerPictures
 from napari_dpdeblur.evaluation.comparison.tables import TableRow, best_of, headings
 from napari_dpdeblur.evaluation.report.pictures import (
     IMAGE_ERROR_SHOWN,
     KINDS,
+    LAYERS,
     MAP_ERROR_SHOWN,
+    RESIDUAL_SHOWN,
 )
 from napari_dpdeblur.evaluation.scoring import ALL_METRICS, LARGER_IS_BETTER
 from napari_dpdeblur.results.defocus_colors import ColorScale
 
-QUALITY = {"image": 94, "image error": 75, "defocus": 90, "defocus error": 75}
+QUALITY = {"image": 94, "image error": 75, "defocus": 90, "defocus error": 75, "residual": 75}
+LAYER_QUALITY = 80
 WEBP_EFFORT = 4  # of 6; higher values take half a second per image
+SCRIPTS = ("layers.js", "page.js")
 BAR_COLORS = 9  # of the bar below the canvas
 Pictures = Mapping[str, Picture]
 
@@ -40,16 +45,25 @@ class ScenePanel:
     layers: list[dict[str, Any]]
 
 
-def layer(name: str, label: str, pictures: Pictures) -> dict[str, Any]:
-    """A layer of a scene with encoded images."""
-    uris = {kind: data_uri(pictures[kind], QUALITY[kind]) for kind in KINDS if kind in pictures}
+def layer(
+    name: str, label: str, pictures: Pictures, stack: LayerPictures | None = None
+) -> dict[str, Any]:
+    """An entry of a scene with encoded images, and the layers of a fit, back to front."""
+    uris: dict[str, Any] = {
+        kind: data_uri(pictures[kind], QUALITY[kind]) for kind in KINDS if kind in pictures
+    }
+    if stack is not None:
+        uris[LAYERS] = [
+            {"uri": data_uri(pixels, LAYER_QUALITY), "scale": round(float(scale), 3)}
+            for pixels, scale in zip(stack.pixels, stack.scales, strict=True)
+        ]
     return {"name": name, "label": label, "pictures": uris}
 
 
 def data_uri(picture: Picture, quality: int) -> str:
-    """Encode an image (H, W, 3) as a WebP data URI."""
+    """Encode an image (H, W, 3 or 4) as a WebP data URI."""
     buffer = io.BytesIO()
-    grey = bool((picture[..., :1] == picture).all())
+    grey = picture.shape[-1] == 3 and bool((picture[..., :1] == picture).all())
     image = Image.fromarray(picture[..., 0] if grey else picture)
     image.save(buffer, "WEBP", quality=quality, method=WEBP_EFFORT)
     return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode()
@@ -63,10 +77,14 @@ def build_page(title: str, panels: Sequence[ScenePanel], rows: Sequence[TableRow
         "kinds": KINDS,
         "metrics": [
             {"name": name, "heading": columns[name], "larger": name in LARGER_IS_BETTER}
-            for name in ALL_METRICS
-            if name in columns
+            for name in columns
+            if name in ALL_METRICS
         ],
-        "errorRanges": {"image error": IMAGE_ERROR_SHOWN, "defocus error": MAP_ERROR_SHOWN},
+        "errorRanges": {
+            "image error": IMAGE_ERROR_SHOWN,
+            "defocus error": MAP_ERROR_SHOWN,
+            "residual": RESIDUAL_SHOWN,
+        },
         "scenes": [
             {"name": p.name, "size": p.size, "layers": p.layers, **_scale(p.defocus_scale)}
             for p in panels
@@ -79,7 +97,8 @@ def build_page(title: str, panels: Sequence[ScenePanel], rows: Sequence[TableRow
     page = (folder / "page.html").read_text("utf-8")
     page = page.replace("{{title}}", html.escape(title))
     page = page.replace("{{style}}", (folder / "page.css").read_text("utf-8"))
-    page = page.replace("{{script}}", (folder / "page.js").read_text("utf-8"))
+    script = "".join((folder / name).read_text("utf-8") for name in SCRIPTS)
+    page = page.replace("{{script}}", script)
     return page.replace("{{data}}", data)
 
 

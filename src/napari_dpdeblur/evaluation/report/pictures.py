@@ -21,8 +21,10 @@ from napari_dpdeblur.results.preview import tone_curve, white_point
 IMAGE_ERROR_SHOWN = 0.15  # end of the colour scale, relative to the maximum of the ground truth
 MAP_ERROR_SHOWN = 0.3  # end of the colour scale, relative to the range of the ground truth
 NO_CONFIDENCE = (52, 52, 58)
+RESIDUAL_SHOWN = 3.0  # end of the colour scale, in multiples of the noise
 IMAGE, IMAGE_ERROR, MAP, MAP_ERROR = "image", "image error", "defocus", "defocus error"
-KINDS = (IMAGE, IMAGE_ERROR, MAP, MAP_ERROR)
+RESIDUAL, LAYERS = "residual", "layers"
+KINDS = (IMAGE, IMAGE_ERROR, MAP, MAP_ERROR, RESIDUAL, LAYERS)
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,9 @@ class ScenePictures:
             pictures |= self._of_image(image, alignment)
         if defocus_map is not None and defocus_map.shape == self.captured.shape[1:]:
             pictures |= self._of_map(np.nan_to_num(defocus_map))
+        residual = prediction.residual
+        if residual is not None and residual.shape == self.captured.shape[1:]:
+            pictures[RESIDUAL] = _error_colors(residual, RESIDUAL_SHOWN)
         return pictures
 
     def _of_image(
