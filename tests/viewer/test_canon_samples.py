@@ -9,7 +9,7 @@ import pytest
 from napari.utils.notifications import notification_manager
 
 from napari_dpdeblur.datasets.canon_r6 import CANON_R6
-from napari_dpdeblur.viewer import canon_samples
+from napari_dpdeblur.viewer import canon_samples, samples
 from napari_dpdeblur.viewer.layers import queries
 
 PLUGIN = "napari-dpdeblur"
@@ -55,8 +55,7 @@ def test_measured_depth_is_a_hidden_layer(viewer_model, canon_data, tmp_path, mo
     assert 0.3 < np.nanmin(depth.data) < np.nanmax(depth.data) < 10
 
 
-@pytest.mark.parametrize("sample", [canon_samples.box, canon_samples.iphone, canon_samples.orbbec])
-def test_without_a_viewer_a_sample_is_a_notice(sample, monkeypatch):
-    monkeypatch.setattr(canon_samples.napari, "current_viewer", lambda: None)
-    ((_, options, _),) = sample()
+def test_without_a_viewer_a_sample_is_a_notice(monkeypatch):
+    monkeypatch.setattr(samples.napari, "current_viewer", lambda: None)
+    ((_, options, _),) = canon_samples.box()
     assert options["name"].startswith("Canon R6 scene")
