@@ -11,6 +11,7 @@ from napari.utils.notifications import notification_manager
 from napari_dpdeblur.datasets.canon_r6 import CANON_R6
 from napari_dpdeblur.viewer import canon_samples, samples
 from napari_dpdeblur.viewer.layers import queries
+from napari_dpdeblur.viewer.open.arrival import running
 
 PLUGIN = "napari-dpdeblur"
 
@@ -28,7 +29,7 @@ def mirror(canon_data, tmp_path, monkeypatch):
 def test_a_scene_arrives_in_the_background(viewer, qtbot, mirror):
     for data, options, _ in canon_samples.canon_r6("flat_0600_f4"):
         viewer.add_image(data, **options)
-    qtbot.waitUntil(lambda: bool(queries.captures(viewer)), timeout=60_000)
+    qtbot.waitUntil(lambda: not running(), timeout=60_000)
     (capture,) = queries.captures(viewer).values()
     assert (capture.name, capture.optics.focus_distance_m) == ("flat_0600_f4", 1.0)
     assert [layer.name for layer in viewer.layers] == ["flat_0600_f4 right", "flat_0600_f4 left"]

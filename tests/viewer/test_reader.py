@@ -302,7 +302,9 @@ def test_a_remembered_choice_does_not_send_all_pictures_here(
     assert get_preferred_reader(holiday) is None
 
 
-def test_opening_for_a_user_narrows_the_choice_afterwards(viewer, qtbot, capture_files, monkeypatch):
+def test_opening_for_a_user_narrows_the_choice_afterwards(
+    viewer, qtbot, capture_files, monkeypatch
+):
     """napari stores the choice after the reader has returned."""
     plugins = get_settings().plugins
     monkeypatch.setattr(reader, "user_is_waiting", lambda: True)
@@ -348,7 +350,9 @@ def test_the_published_folder_lists_its_scenes(viewer, pixel4_data):
     assert [entry.name for entry in listing_of(viewer).entries][:2] == ["001", "005"]
 
 
-def test_the_white_sheets_of_a_calibration_are_not_a_capture(viewer_model, pixel4_data, monkeypatch):
+def test_the_white_sheets_of_a_calibration_are_not_a_capture(
+    viewer_model, pixel4_data, monkeypatch
+):
     monkeypatch.setattr(reader.napari, "current_viewer", lambda: viewer_model)
     folder = str(pixel4_data / "pixel4" / "calibration")
     layers = get_reader(folder)(folder)

@@ -63,6 +63,7 @@ class DeblurDock(DockedWidget):
         self.setObjectName("deblur_dock")
         self._viewer = queries.unwrapped_viewer(napari_viewer)
         self._made: dict[str, DockedWidget] = {}
+        self._is_saving = False
         narrow_remembered_choice()
         self._make_tabs()
         self._make_footer()
@@ -113,7 +114,8 @@ class DeblurDock(DockedWidget):
         path = path if path.suffix == RUN_SUFFIX else path.with_name(path.name + RUN_SUFFIX)
         layers = queries.group_layers(self._viewer, group)
         content = [layer.as_layer_data_tuple() for layer in layers]
-        self.save_button.setEnabled(False)
+        self._is_saving = True
+        self._update()
         writer = create_worker(_saved, path, content)
         writer.returned.connect(self._report_saved)
         writer.start()
@@ -193,7 +195,7 @@ class DeblurDock(DockedWidget):
         }.get(self.current, False)
         self.next_button.setStyleSheet(PROMINENT if is_ready else "")
         self.save_button.setVisible(self.current in (FIT, INSPECT))
-        self.save_button.setEnabled(self._result_group() is not None)
+        self.save_button.setEnabled(self._result_group() is not None and not self._is_saving)
 
     def _go_on(self) -> None:
         self.show_tab(NEXT[self.current][1])
@@ -215,6 +217,7 @@ class DeblurDock(DockedWidget):
 
     def _report_saved(self, outcome: tuple[Path, str | None]) -> None:
         path, problem = outcome
+        self._is_saving = False
         if problem is not None:
             show_error(problem)
         else:
