@@ -1,7 +1,8 @@
 """Make the pictures of the tutorial from the real window, by doing what the tutorial says.
 
     xvfb-run -s "-screen 0 1366x768x24" python docs/make_screenshots.py
-    QT_SCALE_FACTOR=2 xvfb-run -s "-screen 0 2732x1536x24" python docs/make_screenshots.py --only fit
+    QT_SCALE_FACTOR=2 xvfb-run -s "-screen 0 2732x1536x24" \
+        python docs/make_screenshots.py --only fit
 
 `Tour` clicks the real buttons. The tests take the same tour with quicker settings, so that the
 tutorial cannot describe what is not there.

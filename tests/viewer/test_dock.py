@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -108,6 +111,24 @@ def test_main_controls_need_no_scrolling_at_1366_x_768(dock, viewer, qtbot, scen
                 assert area.widget().height() <= area.viewport().height(), name
                 assert area.widget().width() <= area.viewport().width(), name
         assert dock.next_button.mapTo(window, QPoint(0, 0)).y() < 768 - dock.next_button.height()
+
+
+def test_run_and_the_reading_are_on_a_screen_of_twice_the_scale(display):
+    """napari's window is taller than such a screen."""
+    helpers = REPOSITORY / "tests" / "helpers"
+    paths = os.pathsep.join([str(helpers), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, str(helpers / "scaled_dock.py")],
+        env={**os.environ, "QT_SCALE_FACTOR": "2", "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    run, reading, screen = map(int, done.stdout.split()[-3:])
+    assert 0 < run <= screen
+    assert 0 < reading <= screen
 
 
 def test_texts_do_not_move_the_buttons(dock, qtbot, scene_capture, viewer):

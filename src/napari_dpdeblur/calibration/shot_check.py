@@ -95,8 +95,9 @@ def _problem(name: str, look: _Look, looks: Mapping[str, _Look]) -> str | None:
         return "show no discs: is this another screen?"
     if kind in (WHITE, SHEETS) and look.contrast > MAX_PLAIN_CONTRAST:
         return "not plain: are these the discs?"
-    is_bright = white is not None and black is not None
-    if is_bright and kind in (WHITE, BLACK) and black.light > MAX_BLACK_SHARE * white.light:
+    if kind not in (WHITE, BLACK) or white is None or black is None:
+        return None
+    if black.light > MAX_BLACK_SHARE * white.light:
         return "black is nearly as bright as white: exchanged?"
     return None
 

@@ -17,6 +17,7 @@ from napari_dpdeblur.results.movie import refuse_existing
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, MPI, kind_of, layer_info
 from napari_dpdeblur.viewer.open.batch import FitPlan
+from napari_dpdeblur.viewer.open.on_screen import OnScreen
 from napari_dpdeblur.viewer.open.reader_choice import PLUGIN, narrow_remembered_choice
 from napari_dpdeblur.viewer.shared.controls import MARGIN_PX, PROMINENT, in_row, push_button
 from napari_dpdeblur.viewer.shared.dock import DockedWidget
@@ -63,25 +64,25 @@ class DeblurDock(DockedWidget):
         self.setObjectName("deblur_dock")
         self._viewer = queries.unwrapped_viewer(napari_viewer)
         self._made: dict[str, DockedWidget] = {}
+        self._capture: Any = None  # the one that was picked last
         self._is_saving = False
         narrow_remembered_choice()
         self._make_tabs()
         self._make_footer()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.tabs, stretch=1)
-        layout.addWidget(self._footer)
+        self._lay_out()
         self._follow_layers()
         self._change_tab()
 
     def tab(self, name: str) -> Any:
         """The widget of a tab, which is made if need be."""
         if name not in self._made:
-            self._made[name] = _make(name, self._viewer, self)
+            made: Any = _make(name, self._viewer, self)
+            self._made[name] = made
             self._page(name).layout().addWidget(self._made[name])
             if name == OPEN:
-                self._made[name].opened.connect(self._choose_capture)
+                made.opened.connect(self._choose_capture)
+            if name == FIT and self._capture is not None:
+                made.inputs.choose_capture(self._capture)
         return self._made[name]
 
     def show_tab(self, name: str) -> Any:
@@ -159,6 +160,17 @@ class DeblurDock(DockedWidget):
         self._footer = in_row(self.save_button, self.next_button)
         self._footer.layout().setContentsMargins(MARGIN_PX, 0, MARGIN_PX, MARGIN_PX)
 
+    def _lay_out(self) -> None:
+        content = QWidget()
+        inner = QVBoxLayout(content)
+        outer = QVBoxLayout(self)
+        for layout in (inner, outer):
+            layout.setContentsMargins(0, 0, 0, 0)
+            layout.setSpacing(0)
+        inner.addWidget(self.tabs, stretch=1)
+        inner.addWidget(self._footer)
+        outer.addWidget(OnScreen(content, self))
+
     def _follow_layers(self) -> None:
         self._debouncer = QSignalDebouncer(parent=self)
         self._debouncer.setTimeout(SETTLE_MS)
@@ -185,8 +197,14 @@ class DeblurDock(DockedWidget):
         self.tab(self.current)
         self._update()
 
+    def _next(self) -> tuple[str, str]:
+        """What the button to the next step says, and where it leads."""
+        if self.current == OPEN and self._result_group() is not None:
+            return NEXT[FIT]  # a result was opened
+        return NEXT[self.current]
+
     def _update(self) -> None:
-        text, _ = NEXT[self.current]
+        text, _ = self._next()
         self.next_button.setText(text + ARROW)
         is_ready = {
             OPEN: bool(queries.captures(self._viewer)),
@@ -198,10 +216,12 @@ class DeblurDock(DockedWidget):
         self.save_button.setEnabled(self._result_group() is not None and not self._is_saving)
 
     def _go_on(self) -> None:
-        self.show_tab(NEXT[self.current][1])
+        self.show_tab(self._next()[1])
 
     def _choose_capture(self, capture: Any) -> None:
-        self.tab(FIT).inputs.choose_capture(capture)
+        self._capture = capture
+        if FIT in self._made:  # making it takes a moment, for which nobody should wait now
+            self.tab(FIT).inputs.choose_capture(capture)
 
     def _result_group(self) -> str | None:
         """The result of the active layer, or else the newest one."""
@@ -210,9 +230,9 @@ class DeblurDock(DockedWidget):
             kinds.setdefault(info.group, set()).add(kind_of(layer))
         complete = [group for group, found in kinds.items() if {ALL_IN_FOCUS, MPI} <= found]
         active = self._viewer.layers.selection.active
-        info = None if active is None else layer_info(active)
-        if info is not None and info.group in complete:
-            return info.group
+        known = None if active is None else layer_info(active)
+        if known is not None and known.group in complete:
+            return known.group
         return complete[-1] if complete else None
 
     def _report_saved(self, outcome: tuple[Path, str | None]) -> None:

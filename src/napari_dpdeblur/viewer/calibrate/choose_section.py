@@ -29,6 +29,7 @@ from napari_dpdeblur.viewer.shared.controls import (
 
 FILTER = "Calibrations (*.dpcal blur_kernels_left.npy);;All files (*)"
 NOT_MATCHING = "#f0625d"
+MIN_LIST_PX = 28
 RECORD = Qt.ItemDataRole.UserRole
 SOME = "Click a calibration to use it for the open capture:"
 NONE = (
@@ -56,6 +57,7 @@ class ChooseSection(QWidget):
         self.about = text_label("choose_about", "What to do in this tab")
         self.list = QListWidget()
         self.list.setObjectName("nearby")
+        self.list.setMinimumHeight(MIN_LIST_PX)
         self.list.setToolTip("Calibrations that are open, or lie beside an open capture")
         self.list.itemClicked.connect(lambda item: self.chosen.emit(item.data(RECORD)))
         self.list.itemActivated.connect(lambda item: self.chosen.emit(item.data(RECORD)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -11,7 +12,7 @@ from napari.qt.threading import create_worker
 from napari.utils.notifications import show_error
 
 from napari_dpdeblur.errors import DpDeblurError
-from napari_dpdeblur.viewer.layers.add import put_layers, put_steps
+from napari_dpdeblur.viewer.layers.add import put_steps
 from napari_dpdeblur.viewer.layers.metadata import LayerData
 from napari_dpdeblur.viewer.shared.task_queue import GuiTaskQueue
 
@@ -70,21 +71,25 @@ class Arrival:
             self._end(False)
             return
         is_first = all(layer is notice for layer in self._viewer.layers)
-        if notice is not None:
-            self._viewer.layers.remove(notice)
         if error is not None:
             show_error(str(error))
-        if not layers:
-            self._end(False)
-            return
-        finish = [lambda: self._select(is_first or self._has_notice), lambda: self._end(True)]
+        steps = self._steps(layers, notice, is_first)
         queue = gui_queue(self._viewer)
         if queue is None:
-            put_layers(self._viewer, layers)
-            for step in finish:
+            for step in steps:
                 step()
         else:
-            queue.add([*put_steps(self._viewer, layers), *finish])
+            queue.add(steps)
+
+    def _steps(
+        self, layers: list[LayerData], notice: Any, is_first: bool
+    ) -> list[Callable[[], object]]:
+        """Short tasks; the notice goes last, because an empty window takes long to draw."""
+        remove = [] if notice is None else [partial(self._viewer.layers.remove, notice)]
+        if not layers:
+            return [*remove, partial(self._end, False)]
+        show = partial(self._select, is_first or self._has_notice)
+        return [*put_steps(self._viewer, layers), *remove, show, partial(self._end, True)]
 
     def _select(self, is_first: bool) -> None:
         """Select what lies on top, as napari does with layers of its own."""

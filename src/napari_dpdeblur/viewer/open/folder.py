@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from napari_dpdeblur.capture.pairing import plausible_captures
-from napari_dpdeblur.errors import CaptureError
+from napari_dpdeblur.capture import open_capture
+from napari_dpdeblur.capture.pairing import plausible_captures, recognised_at
+from napari_dpdeblur.errors import CaptureError, DpDeblurError
 
 RUN_FILE, MPI_FILE = "run.yaml", "mpi.tif"
 CALIBRATION_SUFFIX = ".dpcal"
@@ -16,6 +17,7 @@ WHITE_SHEET = "white_sheet"  # how the files of a published calibration begin
 CALIBRATION_FOLDER = "calibration"
 
 Files = tuple[Path, ...]
+Found = tuple[list[Files], str]  # captures, and why nothing was found
 
 
 @dataclass(frozen=True)
@@ -69,3 +71,36 @@ def is_published_calibration(folder: Path) -> bool:
 
 def _is_white_sheet(path: Path) -> bool:
     return path.name.startswith(WHITE_SHEET) and (path.parent / KERNEL_FILE).is_file()
+
+
+def find_captures(paths: Sequence[Path]) -> Found:
+    """Files of all captures in files and folders, and folders one level below them.
+
+    Two files are one capture whatever they are called.
+    """
+    try:
+        if len(paths) == 2 and not any(path.is_dir() for path in paths):
+            return [_pair(paths)], ""
+        found = [files for path in paths for files in _captures_at(path)]
+    except DpDeblurError as error:
+        return [], str(error)
+    if not found:
+        return [], f"{paths[0]} contains no dual-pixel capture; choose another folder."
+    return list(dict.fromkeys(found)), ""
+
+
+def _pair(paths: Sequence[Path]) -> Files:
+    capture = open_capture(*paths)
+    return tuple(Path(file) for file in capture.source.files)
+
+
+def _captures_at(path: Path) -> list[Files]:
+    if not path.is_dir():
+        return [recognised_at(path)[1].files]
+    found = sorted(captures_in(path))
+    if not found:
+        folders = sorted(inner for inner in path.iterdir() if inner.is_dir())
+        found = [files for folder in folders for files in sorted(captures_in(folder))]
+    if not found:
+        open_capture(path)  # says why there is nothing to open
+    return found

@@ -30,5 +30,5 @@ def read_ordinary(path: Path) -> list[LayerData]:
 
 def _complete(layer: Any) -> LayerData:
     """Data, options and type, of which napari's reader may leave out the last two."""
-    data, options, layer_type = (*layer, *({}, "image")[len(layer) - 1 :])
-    return data, options, layer_type
+    options = layer[1] if len(layer) > 1 else {}
+    return layer[0], options, layer[2] if len(layer) > 2 else "image"

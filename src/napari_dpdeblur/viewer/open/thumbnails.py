@@ -32,7 +32,7 @@ def capture_thumbnail(files: Sequence[Path], size: tuple[int, int] = (WIDTH_PX, 
     reduced = np.asarray(
         cv2.resize(np.ascontiguousarray(view), small, interpolation=cv2.INTER_AREA)
     )
-    planes = reduced[None] if reduced.ndim == 2 else np.moveaxis(reduced, -1, 0)
+    planes = np.moveaxis(np.atleast_3d(reduced), -1, 0).astype(np.float32)
     return tone_curve(planes, white_point(planes))
 
 

@@ -17,10 +17,9 @@ from napari_dpdeblur.viewer.layers.metadata import LEFT, layer_info
 from napari_dpdeblur.viewer.open.batch import FitPlan, ListedFits, opened_capture
 from napari_dpdeblur.viewer.open.cameras import last_folder
 from napari_dpdeblur.viewer.open.capture_list import CaptureList
-from napari_dpdeblur.viewer.open.folder import is_run
+from napari_dpdeblur.viewer.open.folder import Found, find_captures, is_run
 from napari_dpdeblur.viewer.open.listing import Entry, listing_of
 from napari_dpdeblur.viewer.open.picker import SamplePicker
-from napari_dpdeblur.viewer.open.search import Found, find_captures
 from napari_dpdeblur.viewer.reader import open_paths, read_pair
 from napari_dpdeblur.viewer.shared.controls import (
     MARGIN_PX,
