@@ -1,4 +1,6 @@
-"""Responsiveness of the window: timer events on the GUI thread during a fit and a calibration.
+"""Responsiveness of the window: timer events on the GUI thread while something happens.
+
+That is: the sample is made, a folder is opened, layers are added, a fit and a calibration run.
 
     xvfb-run -a -s "-screen 0 1366x768x24" python benchmarks/heartbeat.py [--size 504x672] [--save]
 
@@ -28,11 +30,13 @@ from typing import Any
 
 import numpy as np
 
+from heartbeat_opening import SHOWN, opening_beats
 from results_file import add_save_option, save_figures
 
 BEAT_MS = 20
 WITHIN_S, NEVER_S, SHARE = 0.1, 0.5, 0.99
 CANCEL_S, PAUSED_CPU = 1.0, 0.05
+SAMPLE_SHOWN_S = 3.0
 PATIENCE_S = 900
 TARGET_SCREEN, TARGET_PITCH_PX = (800, 600), 36.0
 SAMPLE_S, KEPT_S = 0.005, 10.0
@@ -159,19 +163,33 @@ def rest(seconds: float) -> None:
 
 def measured(viewer: Any, widget: Any, sampler: Sampler | None) -> dict[str, Any]:
     """Click Run of a widget and record timer events until its result is shown."""
-
-    def describe() -> str:
-        return f"{len(viewer.layers)} layers, {widget.panel.status.text()}"
-
     failures: list[str] = []
     widget.panel.worker.failed.connect(failures.append)
+    beats = watched(
+        widget.panel.run_button.click,
+        lambda: bool(failures) or widget.panel.status.text().startswith("Done"),
+        lambda: f"{len(viewer.layers)} layers, {widget.panel.status.text()}",
+        sampler,
+    )
+    if failures:
+        raise SystemExit(f"the job failed: {failures[0]}")
+    return beats
+
+
+def watched(
+    action: Callable[[], object],
+    is_done: Callable[[], bool],
+    describe: Callable[[], str],
+    sampler: Sampler | None,
+) -> dict[str, Any]:
+    """Do something within the event loop, and record timer events until it is done."""
+    from qtpy.QtCore import QTimer
+
     heart = Heartbeat(describe, sampler)
     heart.start()
     begin = time.perf_counter()
-    widget.panel.run_button.click()
-    spin(lambda: bool(failures) or widget.panel.status.text().startswith("Done"))
-    if failures:
-        raise SystemExit(f"the job failed: {failures[0]}")
+    QTimer.singleShot(0, lambda: action())
+    spin(is_done)
     rest(1.0)
     heart.stop()
     return {"seconds": round(time.perf_counter() - begin, 1), **heart.summary()}
@@ -263,10 +281,28 @@ def calibration_beats(
     return result
 
 
+def opening(
+    viewer: Any, size: tuple[int, int], sampler: Sampler | None, folder: Path
+) -> dict[str, dict[str, Any]]:
+    """The beats while the sample, a folder and a result are opened."""
+
+    def describe() -> str:
+        return f"{len(viewer.layers)} layers, {viewer.status}"
+
+    def watch(action: Callable[[], object], is_done: Callable[[], bool]) -> dict[str, Any]:
+        return watched(action, is_done, describe, sampler)
+
+    return opening_beats(viewer, size, watch, folder)
+
+
 def missed(results: dict[str, dict[str, Any]]) -> list[str]:
     """A message for each limit that is missed."""
-    fit = results["fit"]
     found = [f"the window was stuck during the {n}" for n, r in results.items() if not r["holds"]]
+    if results["sample"][SHOWN] > SAMPLE_SHOWN_S:
+        found.append(f"the sample was shown after {results['sample'][SHOWN]} s")
+    fit = results.get("fit")
+    if fit is None:
+        return found
     if fit["cancel_s"] > CANCEL_S:
         found.append(f"a cancelled fit took {fit['cancel_s']} s, at most {CANCEL_S}")
     if fit["paused_cpu"] >= PAUSED_CPU:
@@ -288,6 +324,7 @@ def size_argument(text: str) -> tuple[int, int]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=size_argument, default=(504, 672), metavar="HxW")
+    parser.add_argument("--opening", action="store_true", help="without fit and calibration")
     parser.add_argument("--causes", action="store_true", help="report the causes of long gaps")
     add_save_option(parser)
     arguments = parser.parse_args()
@@ -299,10 +336,10 @@ def main() -> int:
         viewer.window._qt_window.resize(1366, 740)
         rest(3.0)  # the canvas is drawn for the first time
         known = (viewer, arguments.size, Sampler() if arguments.causes else None)
-        results = {
-            "fit": fit_beats(*known),
-            "calibration": calibration_beats(*known, Path(folder) / "shoot"),
-        }
+        results = opening(viewer, arguments.size, known[2], Path(folder) / "opening")
+        if not arguments.opening:
+            results["fit"] = fit_beats(*known)
+            results["calibration"] = calibration_beats(*known, Path(folder) / "shoot")
         viewer.close()
     print(json.dumps(results, indent=2))
     if arguments.save:

@@ -1,6 +1,8 @@
 """Make the pictures of the tutorial from the real window, by doing what the tutorial says.
 
     xvfb-run -s "-screen 0 1366x768x24" python docs/make_screenshots.py
+    QT_SCALE_FACTOR=2 xvfb-run -s "-screen 0 2732x1536x24" \
+        python docs/make_screenshots.py --only fit
 
 `Tour` clicks the real buttons. The tests take the same tour with quicker settings, so that the
 tutorial cannot describe what is not there.
@@ -23,39 +25,99 @@ from napari._qt.dialogs.qt_notification import NapariQtNotification
 from PIL import Image
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QApplication, QFileDialog, QScrollArea, QWidget
+from qtpy.QtWidgets import QApplication, QFileDialog, QListWidget, QScrollArea, QWidget
 
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, DEFOCUS_MAP
 
-PLUGIN = "napari-dpdeblur"
+PLUGIN, NAME = "napari-dpdeblur", "Dual-pixel deblur"
 FOLDER = Path(__file__).resolve().parent / "screenshots"
 SCREEN_PX = (1366, 768)
 GROUP, CAMERA = "synthetic", "demo phone"
+OPEN, CALIBRATE, FIT, INSPECT = "Open", "Calibrate", "Fit", "Inspect"
 ANIMATION_PX, ANIMATION_COLORS, REFOCUS_FRAMES = (640, 360), 96, 12
 
 
 class Tour:
     """The way through the plugin in one window; ``shots``: the folder of the pictures, or None."""
 
-    def __init__(self, viewer: Any, work: Path, shots: Path | None = None) -> None:
+    def __init__(
+        self, viewer: Any, work: Path, shots: Path | None = None, group: str = GROUP
+    ) -> None:
         self.viewer = viewer
         self.work = work
         self.shots = shots
+        self.group = group
         self.frames: list[Image.Image] = []
         window = viewer.window._qt_window
         window.setGeometry(0, 0, *SCREEN_PX)
         self.settle()
+        self.dock = self.open_dock()
+
+    def open_dock(self) -> Any:
+        """Plugins > Dual-pixel deblur > Dual-pixel deblur."""
+        _, dock = self.viewer.window.add_plugin_dock_widget(PLUGIN, NAME)
+        self.settle(0.3)
+        return dock
+
+    def turn_to(self, name: str) -> Any:
+        """Click a tab of the dock; its panel."""
+        bar = self.dock.tabs.tabBar()
+        texts = [bar.tabText(index) for index in range(bar.count())]
+        place = bar.tabRect(texts.index(name)).center()
+        QTest.mouseClick(bar, Qt.MouseButton.LeftButton, pos=place)
+        self.settle(0.3)
+        return self.dock.tab(name)
+
+    def go_on(self) -> Any:
+        """Press the button to the next step; its panel."""
+        self.click(self.dock, "next")
+        self.settle(0.3)
+        return self.dock.tab(self.dock.current)
 
     def open_sample(self) -> None:
-        """File > Open Sample > Dual-pixel deblur."""
-        self.viewer.open_sample(PLUGIN, "synthetic")
-        self.settle()
-        self.shot("01_sample")
+        """Open > Samples: the synthetic scene."""
+        panel = self.turn_to(OPEN)
+        self.shot("01_open")
+        self.click(panel, "open_samples")
+        self.settle(0.5)
+        picker = panel.findChild(QWidget, "sample_picker")
+        self.shot("02_samples", picker)
+        self.pick(picker.list, 0)
+        open_button = picker.buttons.button(picker.buttons.StandardButton.Open)
+        QTest.mouseClick(open_button, Qt.MouseButton.LeftButton)
+        self.until(lambda: self.is_shown(f"{self.group} left"), 120)
+        self.settle(0.8)
+        self.shot("03_sample")
+
+    def open_folder(self, folder: Path, row: int) -> None:
+        """Open > Folder: a list of captures, of which one is picked."""
+        panel = self.turn_to(OPEN)
+        with self.answering(getExistingDirectory=str(folder)):
+            self.click(panel, "open_folder")
+        self.until(lambda: panel.list.count() > row, 60)
+        self.settle(0.8)
+        self.shot("15_list")
+        self.pick(panel.list, row)
+        self.until(lambda: "is open" in panel.status.text(), 60)
+        self.settle(0.5)
+        self.shot("16_picked")
+
+    def choose_calibration(self) -> str:
+        """The next step: a calibration beside the capture, by a click; the verdict on it."""
+        panel = self.go_on()
+        self.until(lambda: panel.choose.list.count() > 0, 30)
+        self.pick(panel.choose.list, 0)
+        self.until(lambda: panel.verdict.isVisible() and not panel.panel.worker.is_running, 60)
+        self.settle(0.5)
+        self.shot("04_calibration")
+        return str(panel.verdict.text())
 
     def calibrate(self, shoot: Path, settings: dict[str, int], timeout_s: float = 120) -> str:
         """Show the target, choose the captures in a folder, run, save; return the verdict."""
-        widget = self.dock("Calibrate")
+        widget = self.turn_to(CALIBRATE)
+        widget.show_way("Measure")
+        self.settle()
         self.show_target(widget)
         with self.answering(getOpenFileName=(str(shoot / "target.json"), "")):
             self.click(widget, "load_target")
@@ -65,6 +127,7 @@ class Tour:
         self.child(widget, "camera").setText(CAMERA)
         for name, value in settings.items():
             self.child(widget, f"setting_{name}").setValue(value)
+        self.until(lambda: widget.groups["sheets"].check.text() != "", 60)
         self.settle()
         self.shot("12_calibrate")
         self.click(widget, "run")
@@ -79,9 +142,7 @@ class Tour:
         with self.answering(getSaveFileName=(str(self.work / "phone.dpcal"), "")):
             self.click(widget, "save")
         self.until(lambda: (self.work / "phone.dpcal").exists(), 30)
-        verdict = str(widget.verdict.text())
-        self.undock(widget)
-        return verdict
+        return str(widget.verdict.text())
 
     def show_target(self, widget: QWidget) -> None:
         """Fill the screen with the pattern, step through its frames, come back."""
@@ -93,55 +154,58 @@ class Tour:
         self.until(lambda: widget.target.slides is None, 10)
 
     def fit(self, preset: str, timeout_s: float = 300) -> Any:
-        """Choose capture and calibration, run, wait for the result."""
-        self.show_only(f"{GROUP} left")
-        widget = self.dock("Fit")
+        """Run the fit of the chosen capture, wait for the result."""
+        widget = self.turn_to(FIT)
         self.viewer.reset_view()
         self.child(widget, "setting_preset").setCurrentText(preset)
         self.settle(0.4)
-        self.shot("02_fit")
+        self.shot("05_fit")
         self.click(widget, "run")
         # A quick fit may be over before there is time for a picture.
         self.until(
-            lambda: f"{GROUP} live image" in self.viewer.layers or self.is_idle(widget), timeout_s
+            lambda: f"{self.group} live image" in self.viewer.layers or self.is_idle(widget),
+            timeout_s,
         )
         if preset == "standard":  # has losses to look at
             self.until(lambda: len(widget.plot.values().get("data", [])) > 6, timeout_s)
         self.settle(0.2)
-        self.shot("03_fit_running")
+        self.shot("06_fit_running")
         self.until(
-            lambda: self.is_idle(widget) and GROUP in queries.results(self.viewer), timeout_s
+            lambda: self.is_idle(widget) and self.group in queries.results(self.viewer), timeout_s
         )
         self.settle(0.4)
         return widget
 
-    def look(self, widget: QWidget) -> None:
+    def look(self) -> None:
         """The result, one layer after the other."""
-        self.show_only(f"{GROUP} left")
+        self.show_only(f"{self.group} left")
         self.animate(2)
-        for number, kind in (("04_all_in_focus", ALL_IN_FOCUS), ("05_defocus_map", DEFOCUS_MAP)):
-            layer = queries.layer_of(self.viewer, GROUP, kind)
+        for number, kind in (("07_all_in_focus", ALL_IN_FOCUS), ("08_defocus_map", DEFOCUS_MAP)):
+            layer = queries.layer_of(self.viewer, self.group, kind)
             self.show_only(layer.name)
             self.viewer.layers.selection.active = layer
             self.shot(number)
             self.animate(2)
-        self.undock(widget)
 
     def inspect(self) -> Any:
-        """Browse the layers, refocus, look in 3D."""
-        widget = self.dock("Inspect")
+        """The next step: browse the layers, refocus."""
+        widget = self.go_on()
         tabs = self.child(widget, "inspect_tabs")
         for _ in range(3):
             self.click(widget, "inspect_front")
         self.settle()
-        self.shot("06_layers")
+        self.shot("09_layers")
         tabs.setCurrentIndex(1)
         self.settle(1.0)
-        self.refocus(widget, 0.2)
-        self.shot("07_refocus_near")
-        self.refocus(widget, 1.2)
-        self.shot("08_refocus_far")
         return widget
+
+    def refocus_near_and_far(self, widget: QWidget) -> tuple[np.ndarray, np.ndarray]:
+        """Pictures with the focus on the front and on the back."""
+        near = self.refocus(widget, 0.2)
+        self.shot("10_refocus_near")
+        far = self.refocus(widget, 1.2)
+        self.shot("10_refocus_far")
+        return near, far
 
     def refocus(self, widget: QWidget, focus: float) -> np.ndarray:
         """Move the focal plane; the picture in the canvas, when it has followed."""
@@ -152,6 +216,18 @@ class Tour:
         self.settle(0.4)
         return self.canvas()
 
+    def rock(self, widget: QWidget, times: int = 3) -> list[np.ndarray]:
+        """Press Rock and watch; the different pictures that were seen."""
+        self.click(widget, "inspect_rock")
+        seen = [self.canvas()]
+        for _ in range(times - 1):
+            self.until(lambda: not np.array_equal(self.canvas(), seen[-1]), 30)
+            seen.append(self.canvas())
+        self.shot("17_rock")
+        self.click(widget, "inspect_rock")
+        self.settle(0.5)
+        return seen
+
     def depth(self, widget: QWidget) -> None:
         """The layers in space."""
         self.child(widget, "inspect_tabs").setCurrentIndex(2)
@@ -159,31 +235,43 @@ class Tour:
         self.click(widget, "inspect_3d")
         self.until(lambda: self.viewer.dims.ndisplay == 3 and self.viewer.layers[-1].visible, 60)
         self.settle(1.0)
-        self.shot("09_depth")
+        self.shot("11_depth")
         self.click(widget, "inspect_3d")
         self.settle(0.5)
-        self.undock(widget)
 
-    def save_and_reopen(self) -> Path:
-        """Save all layers as a run folder, empty the window, open the folder."""
-        folder = self.work / f"{GROUP}.dprun"
-        self.viewer.layers.save(str(folder), plugin=PLUGIN)
-        self.viewer.layers.clear()
-        self.viewer.open(str(folder), plugin=PLUGIN)
-        self.viewer.reset_view()
-        self.settle()
-        self.shot("10_reopened")
+    def save(self) -> Path:
+        """Save the result as a run folder, by the button below the tab."""
+        folder = self.work / f"{self.group}.dprun"
+        with self.answering(getSaveFileName=(str(folder), "")):
+            self.click(self.dock, "save_result")
+        self.until(lambda: (folder / "run.yaml").exists() and self.dock.save_button.isEnabled(), 60)
         return folder
 
-    def dock(self, name: str) -> Any:
-        """Open a panel of the plugin, as its entry in the menu does."""
-        _, widget = self.viewer.window.add_plugin_dock_widget(PLUGIN, name)
-        self.settle(0.3)
-        return widget
-
-    def undock(self, widget: QWidget) -> None:
-        self.viewer.window.remove_dock_widget(widget)
+    def reopen(self, folder: Path) -> None:
+        """Close everything, and open the run folder in the Open tab of a new dock."""
+        self.viewer.window.remove_dock_widget("all")
+        self.viewer.layers.clear()
         self.settle()
+        self.dock = self.open_dock()
+        panel = self.turn_to(OPEN)
+        with self.answering(getExistingDirectory=str(folder)):
+            self.click(panel, "open_folder")
+        self.until(lambda: self.group in queries.results(self.viewer), 60)
+        self.settle(0.8)
+        self.viewer.reset_view()
+        self.settle()
+        self.shot("18_reopened")
+
+    def is_shown(self, name: str) -> bool:
+        """Whether a layer is there and visible."""
+        return name in self.viewer.layers and bool(self.viewer.layers[name].visible)
+
+    def pick(self, entries: QListWidget, row: int) -> None:
+        """Click an entry of a list."""
+        entries.scrollToItem(entries.item(row))
+        place = entries.visualItemRect(entries.item(row)).center()
+        QTest.mouseClick(entries.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        QApplication.processEvents()
 
     def child(self, widget: QWidget, name: str) -> Any:
         """The control with this object name."""
@@ -288,6 +376,22 @@ def simulate_captures(folder: Path) -> dict[str, int]:
     return {"rows": 2, "cols": 3, "kernel_px": 23}
 
 
+def simulate_pairs(folder: Path, size: tuple[int, int] = (288, 384)) -> Path:
+    """Three captures of a simulated phone in one folder, with its calibration beside them."""
+    from napari_dpdeblur.calibration import save_calibration
+    from napari_dpdeblur.capture.pgm import write_pgm_pair
+    from napari_dpdeblur.datasets.synthetic.simulation import simulate
+
+    folder.mkdir(parents=True)
+    for number in range(3):
+        simulation = simulate(*size, seed=number)
+        capture = simulation.capture
+        left, right = capture.raw[:, 0]
+        write_pgm_pair(folder, f"2026_0{number + 1}", left, right, capture.pixel_aspect)
+    save_calibration(simulation.calibration, folder / "phone.dpcal")
+    return folder
+
+
 def write_animation(tour: Tour, widget: QWidget, path: Path) -> None:
     """The capture, the sharp picture, the map, and the focus going through the scene."""
     for focus in np.linspace(0.1, 1.4, REFOCUS_FRAMES):
@@ -305,11 +409,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--preset", default="standard")
     parser.add_argument("-o", "--output", type=Path, default=FOLDER)
+    parser.add_argument("--only", choices=["fit"], help="one picture of the Fit tab alone")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         for name in ("CONFIG", "CACHE"):
             os.environ[f"DPDEBLUR_{name}"] = work
-        take_tour(Path(work), arguments.output, arguments.preset)
+        if arguments.only:
+            take_one_picture(Path(work), arguments.output)
+        else:
+            take_tour(Path(work), arguments.output, arguments.preset)
 
 
 def take_tour(work: Path, shots: Path, preset: str) -> None:
@@ -319,13 +427,32 @@ def take_tour(work: Path, shots: Path, preset: str) -> None:
     viewer = napari.Viewer()
     tour = Tour(viewer, work, shots)
     tour.open_sample()
-    tour.look(tour.fit(preset))
+    tour.choose_calibration()
+    tour.fit(preset)
+    tour.look()
     widget = tour.inspect()
+    tour.refocus_near_and_far(widget)
     write_animation(tour, widget, shots / "refocus.gif")
     tour.depth(widget)
-    tour.save_and_reopen()
+    tour.reopen(tour.save())
     viewer.layers.clear()
     tour.calibrate(work / "shoot", simulate_captures(work / "shoot"))
+    viewer.layers.clear()
+    tour.open_folder(simulate_pairs(work / "captures"), 1)
+    viewer.close()
+
+
+def take_one_picture(work: Path, shots: Path) -> None:
+    """The Fit tab with the sample, for another scale of the screen."""
+    import napari
+
+    viewer = napari.Viewer()
+    tour = Tour(viewer, work)
+    tour.open_sample()
+    tour.turn_to(FIT)
+    tour.settle(2.0)
+    tour.shots = shots
+    tour.shot("19_twice_the_scale")
     viewer.close()
 
 

@@ -81,7 +81,7 @@ def test_a_changed_file_is_refused_and_not_kept(mirror, cache):
 def test_no_network_is_one_sentence(monkeypatch):
     monkeypatch.setenv("DPDEBLUR_CANON_R6_MIRROR", "http://127.0.0.1:9/data")
     message = (
-        r"box/001/d\.png cannot be downloaded from http://127\.0\.0\.1:9/data: no connection; "
+        r"box/001/d\.png cannot be downloaded \(no connection\); "
         r"check the network connection, or set DPDEBLUR_CANON_R6_MIRROR to a folder"
     )
     with pytest.raises(DownloadError, match=message):

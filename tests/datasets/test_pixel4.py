@@ -75,7 +75,7 @@ def test_a_corrupted_mirror_is_refused_and_not_kept(mirror, cache, tmp_path, mon
 
 
 def test_a_mirror_without_the_scene_is_named(mirror):
-    message = r"002_left\.png cannot be downloaded from .*pixel4: No such file or directory"
+    message = r"002_left\.png cannot be downloaded \(No such file or directory\); check"
     with pytest.raises(DownloadError, match=message):
         fetch_pixel4(scenes=[2], progress=False)
 
@@ -83,8 +83,8 @@ def test_a_mirror_without_the_scene_is_named(mirror):
 def test_no_network_is_one_sentence(monkeypatch):
     monkeypatch.setenv("DPDEBLUR_PIXEL4_MIRROR", "http://127.0.0.1:9/data")
     message = (
-        r"blur_kernels_left\.npy cannot be downloaded from http://127\.0\.0\.1:9/data: no "
-        r"connection; check the network connection, or set DPDEBLUR_PIXEL4_MIRROR"
+        r"blur_kernels_left\.npy cannot be downloaded \(no "
+        r"connection\); check the network connection, or set DPDEBLUR_PIXEL4_MIRROR"
     )
     with pytest.raises(DownloadError, match=message):
         fetch_pixel4(scenes=[], progress=False)

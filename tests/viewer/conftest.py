@@ -15,6 +15,8 @@ from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.optics.mpi import MultiplaneImage
 from napari_dpdeblur.results import Result
+from napari_dpdeblur.viewer.open.arrival import gui_queue
+from napari_dpdeblur.viewer.open.listing import listing_of
 from napari_dpdeblur.viewer.shared import gc_pause
 
 SIZE = (96, 128)
@@ -69,7 +71,9 @@ def viewer(display: None, qtbot: Any, _window: Any) -> Iterator[Any]:
 
 def _empty(viewer: Any) -> None:
     viewer.window.remove_dock_widget("all")
+    gui_queue(viewer).finish()  # of layers that a test has not waited for
     viewer.layers.clear()
+    listing_of(viewer).remove(listing_of(viewer).entries)
     viewer.dims.ndisplay = 2
     gc.collect()
 

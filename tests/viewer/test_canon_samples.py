@@ -9,8 +9,9 @@ import pytest
 from napari.utils.notifications import notification_manager
 
 from napari_dpdeblur.datasets.canon_r6 import CANON_R6
-from napari_dpdeblur.viewer import canon_samples
+from napari_dpdeblur.viewer import canon_samples, samples
 from napari_dpdeblur.viewer.layers import queries
+from napari_dpdeblur.viewer.open.arrival import running
 
 PLUGIN = "napari-dpdeblur"
 
@@ -28,7 +29,7 @@ def mirror(canon_data, tmp_path, monkeypatch):
 def test_a_scene_arrives_in_the_background(viewer, qtbot, mirror):
     for data, options, _ in canon_samples.canon_r6("flat_0600_f4"):
         viewer.add_image(data, **options)
-    qtbot.waitUntil(lambda: bool(queries.captures(viewer)), timeout=60_000)
+    qtbot.waitUntil(lambda: not running(), timeout=60_000)
     (capture,) = queries.captures(viewer).values()
     assert (capture.name, capture.optics.focus_distance_m) == ("flat_0600_f4", 1.0)
     assert [layer.name for layer in viewer.layers] == ["flat_0600_f4 right", "flat_0600_f4 left"]
@@ -55,8 +56,7 @@ def test_measured_depth_is_a_hidden_layer(viewer_model, canon_data, tmp_path, mo
     assert 0.3 < np.nanmin(depth.data) < np.nanmax(depth.data) < 10
 
 
-@pytest.mark.parametrize("sample", [canon_samples.box, canon_samples.iphone, canon_samples.orbbec])
-def test_without_a_viewer_a_sample_is_a_notice(sample, monkeypatch):
-    monkeypatch.setattr(canon_samples.napari, "current_viewer", lambda: None)
-    ((_, options, _),) = sample()
+def test_without_a_viewer_a_sample_is_a_notice(monkeypatch):
+    monkeypatch.setattr(samples.napari, "current_viewer", lambda: None)
+    ((_, options, _),) = canon_samples.box()
     assert options["name"].startswith("Canon R6 scene")

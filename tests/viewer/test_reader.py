@@ -5,20 +5,28 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+import warnings
 
 import cv2
 import numpy as np
 import pytest
+from napari.plugins.utils import get_preferred_reader
+from napari.settings import get_settings
 from napari.utils.notifications import notification_manager
 from npe2 import PluginManager
 
 from napari_dpdeblur.calibration import save_calibration
+from napari_dpdeblur.capture.pgm import write_pgm_pair
 from napari_dpdeblur.errors import DpDeblurError
 from napari_dpdeblur.files import digest
 from napari_dpdeblur.results import write_run
 from napari_dpdeblur.viewer import reader
+from napari_dpdeblur.viewer.dock import OPEN, show_dock
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.metadata import layer_info
+from napari_dpdeblur.viewer.open.arrival import running
+from napari_dpdeblur.viewer.open.listing import listing_of
+from napari_dpdeblur.viewer.open.reader_choice import narrow_remembered_choice
 from napari_dpdeblur.viewer.reader import get_reader
 
 PLUGIN = "napari-dpdeblur"
@@ -240,11 +248,121 @@ def foreign_files(tmp_path):
     return sorted(tmp_path.iterdir())
 
 
+NAMED_LIKE_VIEWS = {"scan_left.png", "scan_right.png", "img_A.png", "only_left.png"}
+
+
 def test_files_of_others_are_left_alone(foreign_files):
-    assert {path.name: get_reader(str(path)) for path in foreign_files} == {
-        path.name: None for path in foreign_files
+    others = [path for path in foreign_files if path.name not in NAMED_LIKE_VIEWS]
+    assert {path.name: get_reader(str(path)) for path in others} == {
+        path.name: None for path in others
     }
     assert get_reader([str(path) for path in foreign_files]) is None
+
+
+def test_pictures_that_are_only_named_like_views_are_handed_back_to_napari(foreign_files):
+    """Whoever has chosen this reader for such a name sees the picture, not a traceback."""
+    for path in foreign_files:
+        if path.name in NAMED_LIKE_VIEWS:
+            ((data, _, layer_type),) = get_reader(str(path))(str(path))
+            assert layer_type == "image"
+            assert data.shape[:2] == (20, 30)
+
+
+def test_a_dog_is_shown_and_the_reason_is_told(viewer, tmp_path):
+    """16-bit pictures with the names of a pair, whose values are not those of a view."""
+    random = np.random.default_rng(0)
+    for side in ("left", "right"):
+        pixels = random.integers(0, 65535, (20, 30), np.uint16)
+        cv2.imencode(".png", pixels)[1].tofile(tmp_path / f"dog_{side}.png")
+    before = len(notification_manager.records)
+    viewer.open(str(tmp_path / "dog_left.png"), plugin=PLUGIN)
+    (layer,) = viewer.layers
+    assert layer.data.shape == (20, 30)
+    message = str(list(notification_manager.records)[before:][-1].message)
+    assert "is not a 14-bit dual-pixel view" in message
+    assert message.endswith("It is shown as an ordinary picture.")
+
+
+def test_a_remembered_choice_does_not_send_all_pictures_here(
+    viewer, qtbot, capture_files, foreign_files, monkeypatch
+):
+    """napari remembers the reader by the suffix; "uninstalled" was the message for other PNGs."""
+    plugins = get_settings().plugins
+    monkeypatch.setattr(plugins, "extension2reader", {"*.png": PLUGIN, "*.tif": "other"})
+    narrow_remembered_choice()
+    chosen = plugins.extension2reader
+    assert "*.png" not in chosen
+    assert chosen["*.tif"] == "other"
+    holiday = next(str(path) for path in foreign_files if path.name == "holiday.png")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(viewer.open(holiday, plugin=None)) == 1
+    for name in ("/a/001_left.png", "/a/x-right.png", "/a/left.png"):
+        assert get_preferred_reader(name) == PLUGIN
+    assert get_preferred_reader(holiday) is None
+
+
+def test_opening_for_a_user_narrows_the_choice_afterwards(
+    viewer, qtbot, capture_files, monkeypatch
+):
+    """napari stores the choice after the reader has returned."""
+    plugins = get_settings().plugins
+    monkeypatch.setattr(reader, "user_is_waiting", lambda: True)
+    assert viewer.open(str(capture_files[0]), plugin=PLUGIN) == []
+    monkeypatch.setattr(plugins, "extension2reader", {"*.pgm": PLUGIN})
+    qtbot.waitUntil(lambda: "*[_-]left.pgm" in plugins.extension2reader, timeout=30_000)
+    qtbot.waitUntil(lambda: len(viewer.layers) == 2, timeout=30_000)
+    qtbot.waitUntil(lambda: viewer.layers["scene left"].visible, timeout=30_000)
+
+
+def three_pairs(folder, scene_capture):
+    for name in ("one", "three", "two"):
+        left, right = scene_capture.raw[:, 0]
+        write_pgm_pair(folder, name, left, right, scene_capture.pixel_aspect)
+    return str(folder)
+
+
+def test_a_script_gets_the_first_of_several_captures(viewer, scene_capture, tmp_path):
+    folder = three_pairs(tmp_path, scene_capture)
+    before = len(notification_manager.records)
+    assert names(get_reader(folder)(folder)) == ["one right", "one left"]
+    message = str(list(notification_manager.records)[before:][-1].message)
+    assert message == f"{folder} contains 3 captures; one is opened."
+    assert [entry.name for entry in listing_of(viewer).entries] == ["one", "three", "two"]
+
+
+def test_a_user_chooses_among_several_captures(viewer, qtbot, scene_capture, tmp_path, monkeypatch):
+    monkeypatch.setattr(reader, "user_is_waiting", lambda: True)
+    folder = three_pairs(tmp_path, scene_capture)
+    assert viewer.open(folder, plugin=PLUGIN) == []
+    qtbot.waitUntil(lambda: len(listing_of(viewer).entries) == 3, timeout=30_000)
+    qtbot.waitUntil(lambda: not running(), timeout=30_000)
+    dock = show_dock(viewer)
+    assert dock.current == OPEN
+    assert dock.tab(OPEN).list.count() == 3
+    assert len(viewer.layers) == 0
+
+
+def test_the_published_folder_lists_its_scenes(viewer, pixel4_data):
+    layers = get_reader(str(pixel4_data / "pixel4"))(str(pixel4_data / "pixel4"))
+    assert names(layers)[-2:] == ["001 right", "001 left"]
+    assert not any(name.startswith("white_sheet") for name in names(layers))
+    assert [entry.name for entry in listing_of(viewer).entries][:2] == ["001", "005"]
+
+
+def test_the_white_sheets_of_a_calibration_are_not_a_capture(
+    viewer_model, pixel4_data, monkeypatch
+):
+    monkeypatch.setattr(reader.napari, "current_viewer", lambda: viewer_model)
+    folder = str(pixel4_data / "pixel4" / "calibration")
+    layers = get_reader(folder)(folder)
+    assert "Google Pixel 4 kernels" in names(layers)
+    assert not any(name.startswith("white_sheet") for name in names(layers))
+    left = str(pixel4_data / "pixel4" / "001_left.png")
+    for data, options, _ in get_reader(left)(left):
+        viewer_model.add_image(data, **options)
+    covering = [o["name"] for _, o, _ in get_reader(folder)(folder) if o.get("visible", True)]
+    assert covering == []
 
 
 def test_napari_does_not_even_ask_for_them(foreign_files):

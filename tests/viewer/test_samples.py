@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -12,14 +13,16 @@ from napari.utils.notifications import notification_manager
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.viewer import samples
 from napari_dpdeblur.viewer.layers import queries
+from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.calibration import KERNELS
 from napari_dpdeblur.viewer.layers.metadata import TRUE_DEFOCUS, TRUE_IMAGE, layer_info
+from napari_dpdeblur.viewer.open.arrival import running
 
 PLUGIN = "napari-dpdeblur"
 
 
 def test_the_synthetic_sample_is_complete(viewer_model):
-    for data, options, _ in samples.synthetic():
+    for data, options, _ in samples.synthetic_layers():
         viewer_model.add_image(data, **options)
     (capture,) = queries.captures(viewer_model).values()
     (lens,) = queries.calibrations(viewer_model).values()
@@ -35,7 +38,7 @@ def test_the_synthetic_sample_is_complete(viewer_model):
 
 def test_the_subject_of_the_synthetic_sample_is_in_focus(viewer_model):
     """Between blurred objects behind it and in front of it."""
-    for data, options, _ in samples.synthetic():
+    for data, options, _ in samples.synthetic_layers():
         viewer_model.add_image(data, **options)
     defocus = queries.layer_of(viewer_model, "synthetic", TRUE_DEFOCUS).data
     assert defocus[504, 500] == 0
@@ -62,7 +65,8 @@ def test_a_published_scene_arrives_in_the_background(viewer, qtbot, mirror):
     (notice,) = viewer.open_sample(PLUGIN, "pixel4")
     assert notice.name.startswith("Pixel 4 scene 005")
     assert queries.captures(viewer) == {}
-    qtbot.waitUntil(lambda: "005" in queries.captures(viewer), timeout=60_000)
+    qtbot.waitUntil(lambda: not running(), timeout=60_000)
+    assert "005" in queries.captures(viewer)
     assert notice not in viewer.layers
     (lens,) = queries.calibrations(viewer).values()
     assert lens.camera == "Google Pixel 4"
@@ -79,10 +83,10 @@ def test_a_failed_download_is_one_sentence_and_leaves_no_notice(
     monkeypatch.setenv("DPDEBLUR_PIXEL4_MIRROR", str(tmp_path / "nowhere"))
     monkeypatch.setenv("DPDEBLUR_CACHE", str(tmp_path / "cache"))
     before = len(notification_manager.records)
-    viewer.open_sample(PLUGIN, "pixel4_008")
+    put_layers(viewer, samples.pixel4(8))
     qtbot.waitUntil(lambda: len(viewer.layers) == 0, timeout=30_000)
     message = str(list(notification_manager.records)[before:][-1].message)
-    assert "cannot be downloaded from" in message
+    assert "cannot be downloaded (" in message
     assert "set DPDEBLUR_PIXEL4_MIRROR to a folder" in message
 
 
@@ -90,12 +94,27 @@ def test_removing_the_notice_cancels(viewer, qtbot, mirror, tmp_path):
     (notice,) = viewer.open_sample(PLUGIN, "pixel4")
     viewer.layers.remove(notice)
     qtbot.wait(200)
-    qtbot.waitUntil(lambda: not samples.running(), timeout=60_000)
+    qtbot.waitUntil(lambda: not running(), timeout=60_000)
     assert len(viewer.layers) == 0
 
 
-def test_every_scene_has_a_function():
-    assert callable(samples.pixel4_001)
-    assert callable(samples.pixel4_017)
-    with pytest.raises(AttributeError, match="pixel4_018"):
-        samples.pixel4_018  # noqa: B018
+def test_the_synthetic_sample_does_not_block_its_menu(viewer, qtbot, monkeypatch):
+    """It is made in a thread: the menu returns before the scene is there."""
+    begun, may_go_on = threading.Event(), threading.Event()
+    made = samples.synthetic_layers()
+
+    def slowly():
+        begun.set()
+        assert may_go_on.wait(60)
+        return made
+
+    monkeypatch.setattr(samples, "synthetic_layers", slowly)
+    (notice,) = viewer.open_sample(PLUGIN, "synthetic")
+    assert notice.name.startswith("Synthetic scene")
+    qtbot.waitUntil(begun.is_set, timeout=30_000)
+    assert queries.captures(viewer) == {}
+    may_go_on.set()
+    qtbot.waitUntil(lambda: not running(), timeout=60_000)
+    assert notice not in viewer.layers
+    assert viewer.layers["synthetic left"].visible
+    assert list(queries.captures(viewer)) == ["synthetic"]

@@ -103,6 +103,20 @@ def sole_capture(folder: PathLike) -> tuple[Path, ...] | None:
     return next((files for files, known in found.items() if _confirmed(*known)), None)
 
 
+def plausible_captures(folder: PathLike) -> Iterator[tuple[Path, ...]]:
+    """Files of each complete capture in a folder; of ordinary pictures only pairs that look alike.
+
+    One by one, because looking at many pictures takes long.
+    """
+    seen: set[tuple[Path, ...]] = set()
+    with accessing(folder, CaptureError):
+        for known, part in _parts_below(absolute_path(folder)):
+            if part.has_partner and part.files not in seen:
+                seen.add(part.files)
+                if _confirmed(known, part):
+                    yield part.files
+
+
 def _pictures(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path.suffix.lower() in PICTURE_SUFFIXES]
 

@@ -82,8 +82,8 @@ class PublishedFiles:
         except OSError as error:
             self._check_cache(name, error)
             raise DownloadError(
-                f"{name} cannot be downloaded from {source}: {_reason(error)}; check the network "
-                f"connection, or set {self.mirror_variable} to a folder or URL with the files."
+                f"{name} cannot be downloaded ({_reason(error)}); check the network connection, or "
+                f"set {self.mirror_variable} to a folder or URL with the files of {source}."
             ) from error
         except ValueError as error:
             raise DownloadError(

@@ -1,26 +1,21 @@
-"""Sample data: three published captures of a Canon, by download."""
+"""Sample data: published captures of a Canon, by download."""
 
 from __future__ import annotations
 
 from functools import partial
 
-import napari
 import numpy as np
 
 from napari_dpdeblur.datasets.canon_r6 import depth_path, fetch_steps, open_scene, read_depth_m
-from napari_dpdeblur.errors import DownloadError, DpDeblurError
 from napari_dpdeblur.viewer.layers.convert import capture_layers
 from napari_dpdeblur.viewer.layers.metadata import LayerData
-from napari_dpdeblur.viewer.samples import Download, FetchSteps, download_notice
+from napari_dpdeblur.viewer.open.arrival import Loading
+from napari_dpdeblur.viewer.samples import announced
 
 
 def canon_r6(scene: str) -> list[LayerData]:
     """Start to download a published scene; a notice is shown meanwhile."""
-    title = f"Canon R6 scene {scene}"
-    viewer = napari.current_viewer()
-    if viewer is not None:
-        Download(viewer, title, partial(_fetched_layers, scene)).start()
-    return [download_notice(title)]
+    return announced(f"Canon R6 scene {scene}", partial(_fetch, scene))
 
 
 def box() -> list[LayerData]:
@@ -28,25 +23,10 @@ def box() -> list[LayerData]:
     return canon_r6("box_001")
 
 
-def iphone() -> list[LayerData]:
-    """A casual scene with the depth of a phone's LiDAR."""
-    return canon_r6("iphone_001")
-
-
-def orbbec() -> list[LayerData]:
-    """A casual scene with the depth of a depth camera."""
-    return canon_r6("orbbec_001")
-
-
-def _fetched_layers(scene: str) -> FetchSteps:
-    """Download file by file; return the layers, and the error or None (see `samples`)."""
-    try:
-        yield from fetch_steps([scene])
-        return _read_scene(scene), None
-    except DpDeblurError as error:
-        return [], error
-    except Exception as error:
-        return [], DownloadError(f"Scene {scene} could not be opened ({error}); try again.")
+def _fetch(scene: str) -> Loading:
+    for done, total, _ in fetch_steps([scene]):
+        yield done, total, "files"
+    return _read_scene(scene)
 
 
 def _read_scene(scene: str) -> list[LayerData]:

@@ -1,6 +1,7 @@
 """Reader of captures, calibrations and run folders; leaves other files to other readers.
 
-`get_reader` looks at names and a few header bytes, loads no torch and never raises.
+`get_reader` looks at names and a few header bytes, loads no torch and never raises. A user at the
+window does not wait for what is read: it is read in a thread, and added when it is there.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import napari
-from napari.utils.notifications import show_info
+from napari.utils.notifications import show_info, show_warning
+from superqt.utils import ensure_main_thread
 
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import (
@@ -21,8 +24,8 @@ from napari_dpdeblur.capture import (
     open_capture,
 )
 from napari_dpdeblur.capture.image_file import MAX_BYTES
-from napari_dpdeblur.capture.pairing import looks_like_pair, sole_capture
-from napari_dpdeblur.capture.picture_pair import PICTURE_PAIR
+from napari_dpdeblur.capture.pairing import capture_name, looks_like_pair
+from napari_dpdeblur.capture.picture_pair import PICTURE_PAIR, locate_by_name
 from napari_dpdeblur.errors import CaptureError, DpDeblurError
 from napari_dpdeblur.files import digest
 from napari_dpdeblur.results import Result, read_run
@@ -40,39 +43,108 @@ from napari_dpdeblur.viewer.layers.metadata import (
     layer_info,
     set_layer_info,
 )
-from napari_dpdeblur.viewer.reading_dialog import confirmed
+from napari_dpdeblur.viewer.open.arrival import Loading, open_later
+from napari_dpdeblur.viewer.open.folder import (
+    CALIBRATION_SUFFIX,
+    RUN_FILE,
+    Files,
+    FolderContents,
+    contents_of,
+    has_contents,
+    is_run,
+)
+from napari_dpdeblur.viewer.open.listing import listing_of
+from napari_dpdeblur.viewer.open.ordinary import is_picture, read_ordinary
+from napari_dpdeblur.viewer.open.reader_choice import narrow_remembered_choice
+from napari_dpdeblur.viewer.reading_dialog import PATIENCE_MS, confirmed, for_user, user_is_waiting
+from napari_dpdeblur.viewer.shared.timers import call_later
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Reader = Callable[[Paths], list[Any]]
 
-RUN_FILE, MPI_FILE = "run.yaml", "mpi.tif"
-CALIBRATION_SUFFIX = ".dpcal"
-KERNEL_FILE = "blur_kernels_left.npy"
 MAX_FILES = 2  # of a capture
 NOTHING: list[Any] = [(None,)]  # napari's sign for "read, but there is no layer to add"
 
 
 def get_reader(path: Paths) -> Reader | None:
-    """A function that reads ``path``, or None if it is not ours."""
+    """A function that reads ``path``, or None if it is not ours.
+
+    A picture that is only named like one of ours is read as napari does: whoever remembers this
+    reader for such names gets all of them.
+    """
     try:
         paths = _as_list(path)
-        if len(paths) == 2:
-            return read_pair if looks_like_pair(*paths) else None
         if len(paths) > 2:
             return None
-        return _reader_of(paths[0])
+        found = _pair_reader(paths) if len(paths) == 2 else _reader_of(paths[0])
     except (OSError, ValueError, TypeError, IndexError):
         return None
+    return None if found is None else partial(_read, found)
+
+
+def _read(read: Reader, paths: Paths) -> list[Any]:
+    """Read now; for a user at the window, in a thread."""
+    viewer = napari.current_viewer()
+    if viewer is None or not user_is_waiting():
+        return read(paths)
+    call_later(narrow_remembered_choice)  # which napari remembers when this returns
+    open_paths(viewer, paths, read)
+    return NOTHING
+
+
+def open_paths(
+    viewer: Any,
+    paths: Paths,
+    read: Reader | None = None,
+    then: Callable[[bool], None] = lambda has_arrived: None,
+) -> None:
+    """Open something for a user, in the background; errors are shown as one sentence."""
+    given = _as_list(paths)
+
+    def load() -> Loading:
+        yield 0, 1, "files"
+        with for_user():
+            layers = (read or _reader_for_user(given))(paths)
+        return [] if layers == NOTHING else layers
+
+    open_later(viewer, f"Opening {given[0].name or given[0]}", load, then)
+
+
+def _reader_for_user(paths: list[Path]) -> Reader:
+    """The reader of what a user has chosen; what is not ours is refused with its reason."""
+    return read_folder if paths[0].is_dir() else _reader_of(paths[0]) or read_pair
+
+
+def _pair_reader(paths: list[Path]) -> Reader | None:
+    return read_pair if looks_like_pair(*paths) else None
 
 
 def _reader_of(path: Path) -> Reader | None:
     if path.is_dir():
-        return read_folder if _parts_of(path) else None
+        return read_folder if has_contents(path) else None
     if path.suffix.lower() == CALIBRATION_SUFFIX:
         return read_calibration
     if path.name == RUN_FILE and is_run(path.parent):
         return lambda paths: read_folder(_as_list(paths)[0].parent)
-    return read_pair if looks_like_capture(path) else None
+    if looks_like_capture(path):
+        return _read_view
+    return _read_ordinary if locate_by_name(path) and is_picture(path) else None
+
+
+def _read_view(paths: Paths) -> list[Any]:
+    """The capture of one file; if its content is not that of a view, the picture alone."""
+    try:
+        return read_pair(paths)
+    except CaptureError as error:
+        path = _as_list(paths)[0]
+        if not is_picture(path):
+            raise
+        show_warning(f"{error} It is shown as an ordinary picture.")
+        return read_ordinary(path)
+
+
+def _read_ordinary(paths: Paths) -> list[Any]:
+    return read_ordinary(_as_list(paths)[0])
 
 
 def read_pair(paths: Paths) -> list[Any]:
@@ -103,30 +175,59 @@ def read_pair(paths: Paths) -> list[Any]:
 
 
 def read_calibration(paths: Paths) -> list[Any]:
-    """A calibration file as layers."""
+    """A calibration file as layers; they are hidden if they would cover a picture."""
     path = _as_list(paths)[0]
     calibration = load_calibration(path)
-    return calibration_layers(calibration, _calibration_name(calibration, path), path)
+    layers = calibration_layers(calibration, _calibration_name(calibration, path), path)
+    viewer = napari.current_viewer()
+    is_covering = viewer is not None and any(queries.captures(viewer))
+    return [hidden(layer) for layer in layers] if is_covering else layers
 
 
 def read_folder(paths: Paths) -> list[Any]:
-    """The capture, calibrations and result in a folder, the result on top."""
+    """The capture, calibrations and result in a folder, the result on top.
+
+    Several captures are listed in the Open tab to choose from. A script gets the first one.
+    """
     _watch_viewer()
     folder = _as_list(paths)[0]
-    parts = _parts_of(folder)
-    result = read_run(folder) if "run" in parts else None
+    contents = contents_of(folder)
+    captures = () if contents.is_run and len(contents.captures) > 1 else contents.captures
+    if len(captures) > 1:
+        if napari.current_viewer() is not None and _list_captures(captures, user_is_waiting()):
+            return NOTHING
+        first = capture_name(captures[0])
+        show_info(f"{folder} contains {len(captures)} captures; {first} is opened.")
+    layers = _layers_of(folder, contents, captures[:1])
+    if not layers and not captures:  # nothing was found, or a user has cancelled
+        open_capture(folder)  # says what is wrong
+    return layers or NOTHING
+
+
+def _layers_of(folder: Path, contents: FolderContents, captures: tuple[Files, ...]) -> list[Any]:
+    result = read_run(folder) if contents.is_run else None
     has_lens = result is not None and result.calibration is not None
     layers: list[LayerData] = []
-    for calibration_path in parts.get("calibration", []):
+    for calibration_path in contents.calibrations:
         if not (has_lens and calibration_path.name == LENS_FILE):  # the layers of the run hold it
             layers += read_calibration(calibration_path)
-    if len(parts) > 1:
+    if captures or result is not None:
         layers = [hidden(layer) for layer in layers]
-    if "capture" in parts:
-        layers += _read_capture(parts["capture"])
+    for files in captures:
+        layers += _read_capture(list(files))
     if result is not None:
-        layers += _result_layers(result, with_capture="capture" not in parts)
-    return layers or NOTHING
+        layers += _result_layers(result, with_capture=not captures)
+    return layers
+
+
+@ensure_main_thread(await_return=True, timeout=PATIENCE_MS)
+def _list_captures(captures: tuple[Files, ...], is_shown: bool) -> bool:
+    """List captures in the Open tab of the current viewer; ``is_shown``: and show it."""
+    listing = listing_of(napari.current_viewer())
+    listing.add(captures)
+    if is_shown:
+        listing.show_tab()
+    return is_shown
 
 
 def _read_capture(files: list[Path]) -> list[LayerData]:
@@ -140,34 +241,6 @@ def _read_capture(files: list[Path]) -> list[LayerData]:
 def _show_notes(capture: DualPixelCapture) -> None:
     for note in capture.notes:
         show_info(note)
-
-
-def is_run(folder: Path) -> bool:
-    """Whether a folder has the files of a run."""
-    return (folder / RUN_FILE).is_file() and (folder / MPI_FILE).is_file()
-
-
-def _parts_of(folder: Path) -> dict[str, list[Path]]:
-    """Paths of the capture (if there is just one), calibrations and the run in a folder."""
-    parts = {
-        "calibration": _calibrations_in(folder),
-        "capture": _capture_in(folder),
-        "run": [folder] if is_run(folder) else [],
-    }
-    return {kind: paths for kind, paths in parts.items() if paths}
-
-
-def _capture_in(folder: Path) -> list[Path]:
-    try:
-        return list(sole_capture(folder) or [])
-    except CaptureError:
-        return []
-
-
-def _calibrations_in(folder: Path) -> list[Path]:
-    is_published = any((base / KERNEL_FILE).is_file() for base in (folder, folder / "calibration"))
-    files = sorted(folder.glob(f"*{CALIBRATION_SUFFIX}"))
-    return [*([folder] if is_published else []), *files]
 
 
 def _result_layers(result: Result, with_capture: bool) -> list[LayerData]:

@@ -5,7 +5,9 @@ Only a user at the window is asked; scripts and tests get the default of the for
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from qtpy.QtWidgets import (
     QLabel,
     QWidget,
 )
+from superqt.utils import ensure_main_thread
 
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.capture.header import ENCODINGS, LANDSCAPE, ORIENTATIONS, SRGB
@@ -32,6 +35,8 @@ from napari_dpdeblur.viewer.shared.remembered import remember, remembered
 SECTION = "open"
 MAX_LEVEL = 65535
 WHITE_OVERSHOOT = 1.02
+PATIENCE_MS = 24 * 3600 * 1000  # of a thread that waits for the answer
+_waiting = threading.local()  # whether a user waits for what this thread opens
 _ENCODING_LABELS = {"srgb": "sRGB (developed by software)", "linear": "linear (raw values)"}
 _ORIENTATION_LABELS = {"landscape": "along x (landscape)", "transposed": "along y (portrait)"}
 
@@ -59,8 +64,13 @@ def confirmed(capture: DualPixelCapture) -> DualPixelCapture | None:
 
     Returned as it is when its files are clear, or when nobody can be asked.
     """
-    if not is_unclear(capture) or not _can_ask():
+    if not is_unclear(capture) or not user_is_waiting():
         return capture
+    return _asked(capture)
+
+
+@ensure_main_thread(await_return=True, timeout=PATIENCE_MS)
+def _asked(capture: DualPixelCapture) -> DualPixelCapture | None:
     reading = preselected(capture)
     if reading.ask:
         dialog = ReadingDialog(capture, reading, _main_window())
@@ -171,11 +181,23 @@ def _checked(stored: Mapping[str, Any], default: Reading) -> Reading:
     return reading if is_valid else default
 
 
-def _can_ask() -> bool:
+@contextmanager
+def for_user() -> Iterator[None]:
+    """In a thread: what is opened meanwhile was asked for by a user."""
+    _waiting.here = True
+    try:
+        yield
+    finally:
+        _waiting.here = False
+
+
+def user_is_waiting() -> bool:
     """Whether a user has just opened something in a window.
 
     A script calls the viewer before the event loop runs, or without a window.
     """
+    if getattr(_waiting, "here", False):
+        return True
     application = QApplication.instance()
     window = _main_window()
     if application is None or window is None or not window.isVisible():

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from napari.utils.notifications import notification_manager
 from qtpy.QtWidgets import QPushButton
-from superqt import QCollapsible
 
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.datasets.synthetic.scene import write_synthetic
 from napari_dpdeblur.datasets.synthetic.simulation import simulate
 from napari_dpdeblur.errors import SettingsError
+from napari_dpdeblur.viewer.calibrate.controls import ESTIMATE
 from napari_dpdeblur.viewer.calibrate.widget import CalibrateWidget
 from napari_dpdeblur.viewer.layers import queries
 
@@ -58,7 +58,7 @@ def test_an_estimate_shows_its_verdict_and_is_saved(widget, viewer, qtbot, tmp_p
     folder.mkdir()
     simulation = simulate(288, 384)
     write_synthetic(folder, simulation.scene, simulation.capture)
-    widget.findChild(QCollapsible, "estimate_fold").expand(animate=False)
+    widget.show_way(ESTIMATE)
     widget.estimate.captures.list.add([folder])
     widget.estimate.camera.setText("Camera")
     pictures = []

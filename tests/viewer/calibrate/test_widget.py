@@ -15,21 +15,24 @@ from controls import assert_usable
 from napari.utils.notifications import notification_manager
 from qtpy.QtCore import QMimeData, QPointF, Qt, QUrl
 from qtpy.QtGui import QDropEvent
-from qtpy.QtWidgets import QFileDialog, QScrollArea
+from qtpy.QtWidgets import QFileDialog, QPushButton, QScrollArea
 from resting import assert_rests
 
 from napari_dpdeblur.calibration import load_calibration, save_calibration
 from napari_dpdeblur.calibration.target.pattern import Target
+from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.datasets.synthetic.calibration_captures import simulate_shoot, write_shoot
 from napari_dpdeblur.datasets.synthetic.lens import synthetic_kernels
 from napari_dpdeblur.datasets.synthetic.screen_pose import Pose
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
+from napari_dpdeblur.viewer.calibrate.controls import MEASURE
 from napari_dpdeblur.viewer.calibrate.verdict import COLORS, verdict_html
 from napari_dpdeblur.viewer.calibrate.widget import CalibrateWidget
 from napari_dpdeblur.viewer.fit.inputs import FitInputs
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
+from napari_dpdeblur.viewer.layers.convert import capture_layers
 from napari_dpdeblur.viewer.layers.metadata import layer_info
 from napari_dpdeblur.viewer.shared import remembered
 
@@ -359,9 +362,74 @@ def test_it_fits_a_small_laptop(bench, viewer):
     window = viewer.window._qt_window
     assert window.width() <= 1366
     assert window.height() <= 768
-    scroll = bench.widget.findChild(QScrollArea)
-    assert scroll.widget().width() <= scroll.viewport().width()
+    bench.widget.show_way(MEASURE)
+    bench.qtbot.wait(100)
+    for scroll in bench.widget.findChildren(QScrollArea, "scroll"):
+        if scroll.isVisible():
+            assert scroll.widget().width() <= scroll.viewport().width()
+            assert scroll.widget().height() <= scroll.viewport().height()
     assert bench.widget.panel.run_button.isVisible()
+
+
+def test_loading_and_saving_of_target_and_calibration_are_told_apart(bench):
+    texts = [button.text() for button in bench.widget.findChildren(QPushButton)]
+    named = [text for text in texts if text.startswith(("Load", "Save"))]
+    assert sorted(named) == [
+        "Load calibration",
+        "Load target…",
+        "Save calibration…",
+        "Save target…",
+    ]
+
+
+def test_captures_are_checked_as_soon_as_they_are_chosen(bench, shoot):
+    bench.widget.groups["discs"].list.add([shoot / "discs"])
+    bench.widget.groups["white"].list.add([shoot / "discs"])
+    bench.widget.groups["sheets"].list.add([shoot / "sheets"])
+    bench.until(lambda: bench.widget.groups["sheets"].check.text())
+    assert bench.widget.groups["discs"].check.text() == "1 capture, 480 x 192 px"
+    assert bench.widget.groups["white"].check.text() == "not plain: are these the discs?"
+    assert bench.widget.groups["sheets"].check.text() == "2 captures, 480 x 192 px"
+    assert not bench.worker.is_running
+    bench.widget.estimate.captures.list.add([shoot / "nothing"])
+    bench.until(lambda: bench.widget.estimate.captures.check.text())
+    assert "does not exist" in bench.widget.estimate.captures.check.text()
+
+
+@pytest.fixture
+def scene_beside_calibration(pixel4_data, tmp_path, monkeypatch):
+    """A published scene with `calibration/` beside it, and no network."""
+    monkeypatch.setenv("DPDEBLUR_PIXEL4_MIRROR", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("DPDEBLUR_CACHE", str(tmp_path / "cache"))
+    return open_capture(pixel4_data / "pixel4" / "001_left.png"), pixel4_data / "pixel4"
+
+
+def test_a_calibration_beside_the_capture_needs_no_network(bench, scene_beside_calibration):
+    capture, folder = scene_beside_calibration
+    put_layers(bench.viewer, capture_layers(capture))
+    bench.until(lambda: bench.widget.choose.list.count() == 1)
+    bench.widget.published_button.click()
+    bench.finish()
+    assert bench.widget.calibration.camera == "Google Pixel 4"
+    kernels = bench.viewer.layers["Google Pixel 4 kernels"]
+    assert layer_info(kernels).calibration_path == str(folder / "calibration")
+    assert not kernels.visible  # it would cover the capture
+
+
+def test_the_load_button_takes_files_and_folders(bench, pixel4_data, calibration, monkeypatch):
+    chosen = []
+    monkeypatch.setattr(bench.widget, "load", chosen.append)
+    folder = pixel4_data / "pixel4" / "calibration"
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(folder))
+    file = str(folder / "blur_kernels_left.npy"), ""
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: file)
+    menu = bench.widget.load_button.menu()
+    menu.popup(bench.widget.mapToGlobal(bench.widget.rect().center()))
+    assert [action.text() for action in menu.actions()] == ["File…", "Folder…"]
+    for action in menu.actions():
+        action.trigger()
+    menu.close()
+    assert chosen == [folder, folder]
 
 
 def test_the_window_is_closed(display, qtbot, shoot):

@@ -1,12 +1,25 @@
-"""The controls of the Calibrate widget: estimate, target, captures, camera, settings."""
+"""The controls of the Calibrate widget: choose, estimate, or measure with target and captures."""
 
 from __future__ import annotations
 
-from qtpy.QtWidgets import QDoubleSpinBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
+from typing import Any
 
+from qtpy.QtWidgets import (
+    QDoubleSpinBox,
+    QFormLayout,
+    QFrame,
+    QLineEdit,
+    QScrollArea,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from napari_dpdeblur.calibration.shot_check import ShotCheck, check_shots
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
 from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.jobs.calibration_job import CalibrationRequest
+from napari_dpdeblur.viewer.calibrate.choose_section import ChooseSection
 from napari_dpdeblur.viewer.calibrate.estimate_section import EstimateSection
 from napari_dpdeblur.viewer.calibrate.files import CaptureGroup
 from napari_dpdeblur.viewer.calibrate.target import TargetChoice
@@ -15,11 +28,13 @@ from napari_dpdeblur.viewer.shared.controls import (
     ignore_wheel,
     in_row,
     lay_out_scrolling,
+    lay_out_steps,
     push_button,
     section,
     text_label,
 )
 from napari_dpdeblur.viewer.shared.dock import JobControls
+from napari_dpdeblur.viewer.shared.latest_task import LatestTask
 from napari_dpdeblur.viewer.shared.lens_preview import LensPreview
 from napari_dpdeblur.viewer.shared.settings_form import SettingsForm
 from napari_dpdeblur.viewer.shared.worker_panel import WorkerPanel
@@ -49,13 +64,17 @@ LABELS = {
 }
 NO_FOCUS = "unknown"
 SETTLE_MS = 300
+CHOOSE, ESTIMATE, MEASURE = "Choose", "Estimate", "Measure"
+ESTIMATE_GROUP = "estimate"
+MAX_VERDICT_PX = 110
 
 
 class CalibrateControls(JobControls):
     """Controls that remember their values, except for the captures."""
 
-    def __init__(self) -> None:
+    def __init__(self, viewer: Any) -> None:
         super().__init__()
+        self.choose = ChooseSection(viewer, self)
         self.target = TargetChoice(self)
         self.groups = {name: CaptureGroup(name, *texts) for name, texts in GROUPS.items()}
         self.front = {name: CaptureGroup(name, *texts) for name, texts in FRONT_GROUPS.items()}
@@ -64,9 +83,16 @@ class CalibrateControls(JobControls):
         self.panel = WorkerPanel("Calibrate", "the calibration", self)
         self.lens = LensPreview(self)
         self.verdict = text_label("verdict", "Quality of the calibration, and how to improve it")
+        self.load_button = self.choose.load_button
+        self.published_button = self.choose.published_button
+        self.save_button = push_button(
+            "Save calibration…", "save", "Save the calibration to a file"
+        )
+        self.save_button.setEnabled(False)
         self._lay_out()
         self._restore()
         self._follow_changes()
+        self._follow_shots()
 
     def _make_camera(self) -> None:
         self.camera = QLineEdit()
@@ -85,16 +111,41 @@ class CalibrateControls(JobControls):
         self.form = SettingsForm(SolveSettings, labels=LABELS, parent=self)
 
     def _lay_out(self) -> None:
-        target = section(
-            "1. Target", "target_fold", "Calibration target on the screen", self.target
+        self.ways = QTabWidget()
+        self.ways.setObjectName("ways")
+        self.ways.setToolTip("Ways to a calibration")
+        for name, content in (
+            (CHOOSE, self.choose),
+            (ESTIMATE, _scrolling([self.estimate])),
+            (MEASURE, _scrolling(self._measuring())),
+        ):
+            self.ways.addTab(content, name)
+        self.ways.currentChanged.connect(lambda _: self._show_run())
+        self._verdict_area = _short_area(self.verdict)
+        # What comes and goes is above the buttons, which stay where they are.
+        lay_out_steps(
+            self, self.ways, [self.lens, self._verdict_area, self.save_button, self.panel]
         )
-        captures = section(
-            "2. Captures", "captures_fold", "Captures of the target", self._captures()
-        )
-        for part in (target, captures):
-            part.expand(animate=False)
+        self._show_run()
+
+    def show_way(self, name: str) -> None:
+        """Turn to one of the ways to a calibration."""
+        names = [self.ways.tabText(index) for index in range(self.ways.count())]
+        self.ways.setCurrentIndex(names.index(name))
+
+    def show_verdict(self, html: str) -> None:
+        """Show the verdict, or hide it if it is empty."""
+        self.verdict.setText(html)
+        self._verdict_area.setVisible(bool(html))
+
+    def _show_run(self) -> None:
+        """Only measuring is started here; the other ways have buttons of their own."""
+        is_measuring = self.ways.tabText(self.ways.currentIndex()) == MEASURE
+        self.panel.run_button.setVisible(is_measuring)
+
+    def _measuring(self) -> list[QWidget]:
         front = section(
-            "3. In front of the focus plane (optional)",
+            "In front of the focus plane (optional)",
             "front_fold",
             "Captures of the target in front of the focus plane, to measure the kernels there, "
             "too; without them they are derived",
@@ -103,31 +154,42 @@ class CalibrateControls(JobControls):
         settings = section(
             "Solver settings", "solver_fold", "Expert settings of the kernel solver", self.form
         )
-        estimate = section(
-            "Estimate from captures (no target)",
-            "estimate_fold",
-            "Estimate the lens from ordinary captures of a camera, without a target",
-            self.estimate,
-        )
-        parts = [in_row(*self._file_buttons()), estimate, target, captures, front, settings]
-        lay_out_scrolling(self, parts, pinned=[self.panel, self.lens, self.verdict])
+        return [self.target, self._captures(), front, settings]
 
     def _captures(self) -> QWidget:
         about = QWidget()
         form = QFormLayout(about)
         form.setContentsMargins(0, 0, 0, 0)
-        form.addRow("Camera", self.camera)
-        form.addRow("Focus distance", self.focus)
+        form.addRow("Camera", in_row(self.camera, self.focus))
         return _stacked([*self.groups.values(), about])
 
-    def _file_buttons(self) -> list[QWidget]:
-        self.load_button = push_button("Load…", "load", "Load a calibration file")
-        self.save_button = push_button("Save…", "save", "Save the calibration to a file")
-        self.save_button.setEnabled(False)
-        self.published_button = push_button(
-            "Pixel 4", "published", "Download the published Pixel 4 calibration"
-        )
-        return [self.load_button, self.save_button, self.published_button]
+    def _follow_shots(self) -> None:
+        """Check captures as soon as they are chosen, in a thread."""
+        self._shots = LatestTask(self)
+        self._shots.done.connect(lambda _, checks: self._show_checks(checks))
+        groups = [*self._shot_groups().values(), self.estimate.captures]
+        self.settle_after([group.list.changed for group in groups], SETTLE_MS, self._check_shots)
+
+    def _shot_groups(self) -> dict[str, CaptureGroup]:
+        return {**self.groups, **self.front}
+
+    def _check_shots(self) -> None:
+        paths = {name: tuple(group.list.paths) for name, group in self._shot_groups().items()}
+        ordinary = tuple(self.estimate.captures.list.paths)
+
+        def check(_: Any) -> dict[str, ShotCheck]:
+            return check_shots(paths) | check_shots({ESTIMATE_GROUP: ordinary})
+
+        self._shots.submit(check)
+
+    def _show_checks(self, checks: dict[str, ShotCheck]) -> None:
+        for name, group in (*self._shot_groups().items(), (ESTIMATE_GROUP, self.estimate.captures)):
+            group.show_check(checks.get(name))
+
+    def stop_all(self) -> None:
+        """Kill the job and end the thread."""
+        super().stop_all()
+        self._shots.stop()
 
     def request(self) -> CalibrationRequest:
         """The calibration that the controls describe; SettingsError if something is missing."""
@@ -198,10 +260,29 @@ class CalibrateControls(JobControls):
         )
 
 
+def _short_area(content: QWidget) -> QScrollArea:
+    """A text that scrolls when it is long; hidden at first."""
+    area = QScrollArea()
+    area.setObjectName("verdict_scroll")
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setMaximumHeight(MAX_VERDICT_PX)
+    area.setWidget(content)
+    area.setVisible(False)
+    return area
+
+
+def _scrolling(parts: list[QWidget]) -> QWidget:
+    page = QWidget()
+    lay_out_scrolling(page, parts, pinned=[])
+    return page
+
+
 def _stacked(parts: list[QWidget]) -> QWidget:
     content = QWidget()
     layout = QVBoxLayout(content)
     layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(2)
     for part in parts:
         layout.addWidget(part)
     return content

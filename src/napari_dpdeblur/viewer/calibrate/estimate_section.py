@@ -9,7 +9,7 @@ from napari_dpdeblur.calibration.estimate.settings import EstimateSettings
 from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.jobs.calibration_job import EstimateRequest
 from napari_dpdeblur.viewer.calibrate.files import CaptureGroup
-from napari_dpdeblur.viewer.shared.controls import ignore_wheel, in_row, push_button
+from napari_dpdeblur.viewer.shared.controls import ignore_wheel, in_row, prominent, push_button
 from napari_dpdeblur.viewer.shared.settings_form import SettingsForm
 
 UNKNOWN = "from EXIF"
@@ -51,8 +51,11 @@ class EstimateSection(QWidget):
             "change"
         )
         self.refine.setEnabled(False)
-        self.button = push_button(
-            "Estimate", "estimate_lens", "Estimate the lens from these captures"
+        self.button = prominent(
+            push_button("Estimate", "estimate_lens", "Estimate the lens from these captures")
+        )
+        self.open_button = push_button(
+            "Add the open captures", "add_open", "Add the captures that are open in napari"
         )
         self._lay_out()
 
@@ -80,7 +83,8 @@ class EstimateSection(QWidget):
             form.addRow(OPTICS[name][0], box)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        for part in (self.captures, about, self.form, in_row(self.refine, self.button)):
+        row = in_row(self.refine, self.button)
+        for part in (self.captures, self.open_button, about, self.form, row):
             layout.addWidget(part)
 
 

@@ -17,10 +17,12 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from napari_dpdeblur.calibration.shot_check import ShotCheck
 from napari_dpdeblur.viewer.shared.controls import browse_button, in_row, push_button
 
-ROWS_SHOWN = 2
-ROW_PX = 20
+ROWS_SHOWN = 1
+ROW_PX = 22
+GOOD, BAD = "#3fbf7f", "#f0625d"
 
 
 class FileList(QListWidget):
@@ -103,8 +105,29 @@ class CaptureGroup(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(2)
+        self.check = QLabel("")
+        self.check.setObjectName(f"check_{name}")
         layout.addWidget(in_row(label, files, folder, remove))
         layout.addWidget(self.list)
+        layout.addWidget(self.check)
+        self.check.setVisible(False)
+        self.list.changed.connect(self._forget_check)
+
+    def show_check(self, check: ShotCheck | None) -> None:
+        """Show what is known about the listed captures."""
+        if check is None or not self.list.paths:
+            self._forget_check()
+            return
+        self.check.setText(check.text)
+        self.check.setToolTip(check.text)
+        self.check.setStyleSheet(f"color: {GOOD if check.is_good else BAD}")
+        self.check.setVisible(True)
+
+    def _forget_check(self) -> None:
+        """Until the new list is checked."""
+        if not self.list.paths:
+            self.check.setVisible(False)
+        self.check.setText("")
 
     def _choose_files(self) -> None:
         paths, _ = QFileDialog.getOpenFileNames(self, "Choose captures")

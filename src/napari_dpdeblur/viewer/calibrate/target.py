@@ -139,16 +139,15 @@ class TargetChoice(QWidget):
         return self.screens.currentData() or QGuiApplication.primaryScreen()
 
     def _lay_out(self) -> None:
-        show = push_button("Show full screen", "show_target", HELP, self.show_full_screen)
-        load = push_button("Load…", "load_target", "Load a target.json file", self._load)
+        show = push_button("Show target", "show_target", HELP, self.show_full_screen)
+        load = push_button("Load target…", "load_target", "Load a target.json file", self._load)
         save = push_button(
-            "Save…", "save_target", "Save the target as images and a web page", self._save
+            "Save target…", "save_target", "Save the target as images and a web page", self._save
         )
         layout = QFormLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addRow("Screen", self.screens)
-        layout.addRow("Diagonal", self.diagonal)
-        layout.addRow("Distance", self.distance)
+        layout.addRow("Size, distance", in_row(self.diagonal, self.distance))
         layout.addRow(in_row(show, load, save))
         layout.addRow(self.summary)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from napari.qt.threading import create_worker
 from napari.utils.notifications import show_error, show_info, show_warning
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFileDialog
 
 from napari_dpdeblur.calibration import Calibration, save_calibration
@@ -24,6 +25,7 @@ from napari_dpdeblur.viewer.layers.calibration import (
     calibration_layers,
     target_layer,
 )
+from napari_dpdeblur.viewer.layers.convert import hidden
 from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo, set_layer_info
 from napari_dpdeblur.viewer.shared import remembered
 from napari_dpdeblur.viewer.shared.file_names import with_suffix
@@ -34,27 +36,35 @@ from napari_dpdeblur.viewer.shared.worker_panel import duration_text
 FILTER = "Calibrations (*.dpcal)"
 SUFFIX = ".dpcal"
 RESIZE_MS = 200
+REFRESH_MS = 150
 
 
 class CalibrateWidget(CalibrateControls):
     """Measures the blur kernels of a camera with a screen, estimates or loads them."""
 
+    _layers_changed = Signal()
+
     def __init__(self, napari_viewer: Any) -> None:
-        super().__init__()
         self._viewer = queries.unwrapped_viewer(napari_viewer)
+        super().__init__(self._viewer)
         self.calibration: Calibration | None = None
         self._group = ""
         self._tasks = GuiTaskQueue(self)
         warm_up_layers()
         self.panel.run_clicked.connect(self.run)
-        self.load_button.clicked.connect(lambda: self.choose_and_load())
+        self.choose.chosen.connect(self.use)
         self.save_button.clicked.connect(lambda: self.choose_and_save())
         self.published_button.clicked.connect(lambda: self.fetch_published())
         self.estimate.button.clicked.connect(lambda: self.run_estimate())
+        self.estimate.open_button.clicked.connect(lambda: self.add_open_captures())
         self.panel.worker.progressed.connect(self._show)
         self.panel.worker.finished.connect(self._finish)
         self.panel.worker.cancelled.connect(self._report_cancelled)
         self.panel.worker.ended.connect(lambda: self._enable_files(True))
+        events = self._viewer.layers.events
+        self.settle_after([self._layers_changed], REFRESH_MS, self.choose.refresh)
+        for event in (events.inserted, events.removed):
+            event.connect(self._tell_of_layers)
 
     def run(self) -> None:
         """Start the calibration that the controls describe."""
@@ -75,12 +85,35 @@ class CalibrateWidget(CalibrateControls):
             return
         self._start(calibration_job.ESTIMATE, request, "The lens estimate", None)
 
+    def add_open_captures(self) -> None:
+        """List the files of the open captures for the estimate."""
+        captures = queries.captures(self._viewer).values()
+        files = [Path(file) for capture in captures for file in capture.source.files[:1]]
+        if not files:
+            show_warning("No capture with files is open; open one, or choose its files.")
+        self.estimate.captures.list.add(files)
+
+    def use(self, chosen: Path | Calibration) -> None:
+        """Load a calibration from a path; show the verdict on one that is open."""
+        if isinstance(chosen, Path):
+            self.load(chosen)
+            return
+        self.calibration, self._group = chosen, chosen.camera
+        self.show_verdict(verdict_html(chosen.verdict, chosen.front))
+        self._enable_files(not self.panel.worker.is_running)
+
     def load(self, path: Path) -> None:
         """Load a calibration file or a published folder, in the background."""
         self._start(calibration_job.READ, path, "Loading the calibration", path)
 
     def fetch_published(self) -> None:
-        """Download the published Pixel 4 calibration, in the background."""
+        """Load the published Pixel 4 calibration, in the background.
+
+        It is downloaded unless it lies beside an open capture, or in the cache.
+        """
+        if folders := self.choose.folders:
+            self.load(folders[0])
+            return
         from napari_dpdeblur.datasets.pixel4 import calibration_folder  # brings pooch
 
         title = "Downloading the published calibration"
@@ -102,12 +135,6 @@ class CalibrateWidget(CalibrateControls):
         self.save_button.setEnabled(False)
         writer.start()
 
-    def choose_and_load(self) -> None:
-        """Ask for a file and load it."""
-        path, _ = QFileDialog.getOpenFileName(self, "Load a calibration", "", FILTER)
-        if path:
-            self.load(Path(path))
-
     def choose_and_save(self) -> None:
         """Ask for a file and save to it."""
         name = "" if self.calibration is None else f"{self.calibration.camera}{SUFFIX}"
@@ -118,19 +145,25 @@ class CalibrateWidget(CalibrateControls):
     def stop_all(self) -> None:
         """Stop the calibration; its layers are kept."""
         super().stop_all()
+        events = self._viewer.layers.events
+        for event in (events.inserted, events.removed):
+            event.disconnect(self._tell_of_layers)
         self._tasks.finish()
 
     def _start(self, function: str, request: Any, title: str, path: Path | None) -> None:
         if self.panel.worker.is_running:
             show_warning("A calibration is already running; wait until it finishes or cancel it.")
             return
-        self.verdict.setText("")
+        self.show_verdict("")
         self.lens.clear()
         self._enable_files(False)
         self.panel.start(
             Job(function, request, title),
             prepare=lambda found: (found, calibration_layers(found, path=path), path),
         )
+
+    def _tell_of_layers(self, event: Any = None) -> None:
+        self._layers_changed.emit()
 
     def _enable_files(self, is_enabled: bool) -> None:
         self.load_button.setEnabled(is_enabled)
@@ -154,10 +187,12 @@ class CalibrateWidget(CalibrateControls):
         elapsed = duration_text(self.panel.timer.elapsed_s())
         self.panel.bar.setValue(self.panel.bar.maximum())
         self.lens.clear()
-        self.verdict.setText(verdict_html(self.calibration.verdict, self.calibration.front))
+        self.show_verdict(verdict_html(self.calibration.verdict, self.calibration.front))
         self.panel.say("Creating layers...")
         if path is not None:
             remembered.remember("fit", {"calibration": str(path)})
+            if any(queries.captures(self._viewer)):  # which the kernels would cover
+                pieces = [hidden(piece) for piece in pieces]
         steps = put_steps(self._viewer, pieces)
         self._tasks.add([self._hide_target, *steps, lambda: self._show_kernels(elapsed)])
 

@@ -22,6 +22,7 @@ from napari_dpdeblur.viewer.fit.loss_plot import LossPlot
 from napari_dpdeblur.viewer.fit.notes import FitNotes
 from napari_dpdeblur.viewer.fit.output import OutputFolder
 from napari_dpdeblur.viewer.fit.region import visible_region
+from napari_dpdeblur.viewer.open.cameras import CameraMemory
 from napari_dpdeblur.viewer.shared import remembered
 from napari_dpdeblur.viewer.shared.controls import (
     in_row,
@@ -41,8 +42,8 @@ OTHER_SETTINGS = tuple(
     name for name in FitSettings.shown_fields() if name not in (*MAIN_SETTINGS, "device")
 )
 LABELS = {
-    "front_scale": "Nearest defocus",
-    "back_scale": "Farthest defocus",
+    "front_scale": "Nearest blur",
+    "back_scale": "Farthest blur",
     "weights": "Weights of the objective",
     "blend_px": "Tile blending (px)",
     "smooth_image": "Image smoothing",
@@ -62,6 +63,7 @@ class FitControls(JobControls):
         self._make_choices()
         self._make_panel()
         self._restore()
+        self._cameras = CameraMemory(self)
         self._follow_changes()
         self._follow_layers()
         self._update_estimate()
@@ -229,7 +231,9 @@ class FitControls(JobControls):
             return
         path = self.inputs.calibration_path
         kept = {"settings": settings, "output": self.output.parent_folder}
-        remembered.remember(SECTION, kept if path is None else {**kept, "calibration": str(path)})
+        kept = kept if path is None else {**kept, "calibration": str(path)}
+        remembered.remember(SECTION, kept)
+        self._cameras.keep(kept)
 
     def _update_estimate(self) -> None:
         try:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
-from weakref import WeakSet
 
 from napari.utils.notifications import show_error, show_info, show_warning
 
@@ -23,16 +23,15 @@ from napari_dpdeblur.viewer.layers.add import put_steps
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
 from napari_dpdeblur.viewer.layers.convert import hidden, run_layers
 from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, LayerData, layer_info
+from napari_dpdeblur.viewer.open.fit_queue import WaitingFit, fit_queue
 from napari_dpdeblur.viewer.shared.task_queue import GuiTaskQueue
 from napari_dpdeblur.viewer.shared.timers import call_later
-from napari_dpdeblur.viewer.shared.worker import Worker
 from napari_dpdeblur.viewer.shared.worker_panel import duration_text
 
 LOW_RESOLUTION, MIN_LOW_PX = 4, 48
 PREVIEW_SUFFIX = " preview"
 SWAP_VIEWS = "swap_views"  # the setting that exchanges left and right
 TITLE = "The fit"
-_workers: WeakSet[Worker] = WeakSet()  # of all Fit widgets
 
 
 class FitWidget(FitControls):
@@ -49,6 +48,7 @@ class FitWidget(FitControls):
         self._again: Callable[[], None] = self.run  # what started the last fit
         self._removed: list[str] = []
         self._tasks = GuiTaskQueue(self)
+        self.panel.run_while_busy = "Run next"
         self.panel.run_clicked.connect(self.run)
         self.preview_region_button.clicked.connect(lambda: self.preview_region())
         self.preview_whole_button.clicked.connect(lambda: self.preview_whole())
@@ -100,13 +100,24 @@ class FitWidget(FitControls):
             show_error(str(error))
             return
         self.settle()
-        self._settings, self._expected_s = settings, self._estimated_s
-        if calibration is None:
-            self._expected_s = None  # the time of the estimate must not count as that of a fit
-        self._is_resumable = options.get("is_resumable", False)
-        self._capture_group = self.inputs.group
-        group = self._group = self.inputs.group + suffix
+        # The time of an estimate of the lens must not count as that of a fit.
+        expected_s = None if calibration is None else self._estimated_s
         request = fit_job.FitRequest(capture, calibration, settings, **options)
+        group = self.inputs.group
+        begin = partial(self._begin, request, group, suffix, expected_s)
+        fit = WaitingFit(group + suffix, begin, self, lambda: not self._tasks.is_busy)
+        if not fit_queue().add(fit):
+            ahead = len(fit_queue().waiting)
+            show_info(f"The fit of {group + suffix} waits for {ahead} other{'s' * (ahead > 1)}.")
+
+    def _begin(
+        self, request: fit_job.FitRequest, group: str, suffix: str, expected_s: float | None
+    ) -> None:
+        """Start a fit whose turn it is."""
+        self._settings, self._expected_s = request.settings, expected_s
+        self._is_resumable = request.is_resumable
+        self._capture_group = group
+        group = self._group = group + suffix
         self._previews = PreviewLayers(self._viewer, group, self._tasks)
         self.plot.start()
         self.notes.clear()
@@ -116,7 +127,8 @@ class FitWidget(FitControls):
         )
 
     def stop_all(self) -> None:
-        """Stop the fit; its previews are kept."""
+        """Stop the fit and forget those that wait; its previews are kept."""
+        fit_queue().forget(self)
         super().stop_all()
         self._tasks.finish()
         self._keep_pictures()
@@ -124,13 +136,11 @@ class FitWidget(FitControls):
     def _reason_not_to_start(self) -> str | None:
         if self.inputs.capture is None:
             return "No capture to fit: open both files of a capture, or its folder."
-        if any(worker.is_running for worker in _workers):
-            return "A fit is already running; wait until it finishes or cancel it."
         return None
 
     def _follow_worker(self) -> None:
         worker = self.panel.worker
-        _workers.add(worker)
+        fit_queue().watch(worker)
         worker.progressed.connect(self._show)
         worker.finished.connect(self._finish)
         worker.cancelled.connect(self._keep_partial)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from qtpy.QtCore import QEvent, QObject, QSize, Qt
+from qtpy.QtGui import QIcon, QPixmap
 from qtpy.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QLabel,
+    QMenu,
     QPushButton,
     QScrollArea,
     QSizePolicy,
@@ -19,6 +21,12 @@ from qtpy.QtWidgets import (
 from superqt import QCollapsible
 
 MARGIN_PX = 6
+COLLAPSED, EXPANDED = "▶", "▼"
+# As napari's own accent; white on it is readable in the dark and in the light theme.
+PROMINENT = (
+    "QPushButton:enabled {background-color: #1f6fbf; color: white; font-weight: bold;}"
+    "QPushButton:enabled:hover {background-color: #2a82da;}"
+)
 
 
 def push_button(
@@ -31,6 +39,35 @@ def push_button(
     if clicked is not None:
         button.clicked.connect(lambda: clicked())
     return button
+
+
+def prominent(button: QPushButton) -> QPushButton:
+    """Mark a button as the main one of its panel."""
+    button.setStyleSheet(PROMINENT)
+    return button
+
+
+Choice = tuple[str, Callable[[], None]]  # an entry of a menu
+
+
+def menu_on_click(
+    button: QPushButton | QToolButton, choices: Callable[[], Iterable[Choice]]
+) -> None:
+    """Show a menu when a button is pressed; its entries are found out then."""
+    menu = QMenu(button)
+    menu.setObjectName(f"{button.objectName()}_menu")
+    menu.setToolTipsVisible(True)
+
+    def fill() -> None:
+        menu.clear()
+        for text, action in choices():
+            menu.addAction(text).triggered.connect(lambda *_, action=action: action())
+
+    menu.aboutToShow.connect(fill)
+    button.setMenu(menu)
+    if isinstance(button, QToolButton):
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        button.setStyleSheet("QToolButton::menu-indicator {image: none;}")
 
 
 def browse_button(name: str, tip: str, clicked: Callable[[], None]) -> QToolButton:
@@ -68,15 +105,43 @@ def text_label(name: str, tip: str) -> QLabel:
     return label
 
 
+class SteadyLabel(QLabel):
+    """A text that never changes its height, so that it moves nothing; the tooltip has all of it."""
+
+    def __init__(self, name: str, tip: str, lines: int) -> None:
+        super().__init__("")
+        self._tip = tip
+        self.setObjectName(name)
+        self.setWordWrap(True)
+        self.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self.setFixedHeight(lines * self.fontMetrics().lineSpacing() + 2)
+        self.setMinimumWidth(1)
+        self.setText("")
+
+    def setText(self, text: str) -> None:
+        """Qt: also as a tooltip, because a long text is cut."""
+        super().setText(text)
+        self.setToolTip(text or self._tip)
+
+
 def section(title: str, name: str, tip: str, content: QWidget) -> QCollapsible:
     """A collapsible section, collapsed at first."""
-    folded = QCollapsible(title)
+    nothing = QPixmap(1, 1)
+    nothing.fill(Qt.GlobalColor.transparent)
+    folded = QCollapsible(title, expandedIcon=QIcon(nothing), collapsedIcon=QIcon(nothing))
+    # In the text, which follows the theme: superqt draws its icons in black.
+    folded.toggled.connect(lambda is_open: folded.setText(_with_arrow(title, is_open)))
+    folded.setText(_with_arrow(title, False))
     folded.setObjectName(name)
     folded.setToolTip(tip)
     folded.layout().setContentsMargins(0, 0, 0, 0)
     folded.setContent(content)
     folded.collapse(animate=False)
     return folded
+
+
+def _with_arrow(title: str, is_open: bool) -> str:
+    return f"{EXPANDED if is_open else COLLAPSED}  {title}"
 
 
 def lay_out_scrolling(widget: QWidget, parts: list[QWidget], pinned: list[QWidget]) -> None:
@@ -88,13 +153,19 @@ def lay_out_scrolling(widget: QWidget, parts: list[QWidget], pinned: list[QWidge
     scroll.setWidgetResizable(True)
     scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     scroll.setWidget(content)
+    lay_out_steps(widget, scroll, pinned)
+
+
+def lay_out_steps(widget: QWidget, main: QWidget, pinned: list[QWidget]) -> None:
+    """A part that takes all the room there is, with ``pinned`` below it."""
     outer = QVBoxLayout(widget)
     outer.setContentsMargins(0, 0, 0, 0)
     outer.setSpacing(0)
-    outer.addWidget(scroll, stretch=1)
-    footer = QWidget()
-    _stack_vertically(footer, pinned)
-    outer.addWidget(footer)
+    outer.addWidget(main, stretch=1)
+    if pinned:
+        footer = QWidget()
+        _stack_vertically(footer, pinned)
+        outer.addWidget(footer)
 
 
 class _TallArea(QScrollArea):

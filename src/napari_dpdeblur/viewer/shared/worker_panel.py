@@ -12,10 +12,16 @@ from qtpy.QtWidgets import QProgressBar, QVBoxLayout, QWidget
 
 from napari_dpdeblur.jobs.messages import Job, Note, Progress
 from napari_dpdeblur.progress import RemainingTime
-from napari_dpdeblur.viewer.shared.controls import in_row, push_button, text_label
+from napari_dpdeblur.viewer.shared.controls import (
+    SteadyLabel,
+    in_row,
+    prominent,
+    push_button,
+)
 from napari_dpdeblur.viewer.shared.worker import Worker
 
 BAR_STEPS = 1000
+STATUS_LINES = 2
 MIN_TIME_S = 2.0  # before that, a time left would be a guess
 
 
@@ -65,14 +71,18 @@ class WorkerPanel(QWidget):
         self.timer = PausableTimer()
         self._remaining = RemainingTime(MIN_TIME_S)
         self.was_paused = False
-        self.run_button = push_button(run_text, "run", f"Start {title}", self.run_clicked.emit)
+        self._run_text = run_text
+        self.run_while_busy: str | None = None  # text of Run while a job runs; None: it is disabled
+        self.run_button = prominent(
+            push_button(run_text, "run", f"Start {title}", self.run_clicked.emit)
+        )
         self.pause_button = push_button("Pause", "pause", f"Pause {title}", self._toggle_pause)
         self.cancel_button = push_button("Cancel", "cancel", f"Cancel {title}", self.cancel)
         self.bar = QProgressBar()
         self.bar.setObjectName("progress")
         self.bar.setRange(0, BAR_STEPS)
         self.bar.setToolTip(f"Progress of {title}")
-        self.status = text_label("status", "Stage and remaining time")
+        self.status = SteadyLabel("status", "Stage and remaining time", STATUS_LINES)
         self._lay_out()
         self._connect()
         self._enable(False)
@@ -114,7 +124,8 @@ class WorkerPanel(QWidget):
         self.worker.ended.connect(lambda: self._enable(False))
 
     def _enable(self, is_running: bool) -> None:
-        self.run_button.setEnabled(not is_running)
+        self.run_button.setEnabled(not is_running or self.run_while_busy is not None)
+        self.run_button.setText((self.run_while_busy if is_running else None) or self._run_text)
         self.pause_button.setEnabled(is_running)
         self.cancel_button.setEnabled(is_running)
         self.pause_button.setText("Pause")
