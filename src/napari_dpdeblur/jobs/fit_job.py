@@ -35,6 +35,7 @@ PREVIEW_EVERY_S = 0.5
 LENS_SHARE = 0.4  # of the time of a fit that estimates the lens first
 DOUBTS = "doubts"  # entry of `Progress.found`: sentences about the input
 ESTIMATED_LENS = "lens"  # in `Progress.found`
+FIELD = "field"  # in `Progress.found`: position of the calibrated field in the capture's frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,8 @@ def run(request: FitRequest) -> Generator[Message, None, Result]:
     crop = crop_of(region, request.capture, calibration)
     place = place_of(crop, request.capture, calibration)
     done = 0.0 if request.calibration is not None else LENS_SHARE
-    yield Progress("loading", 1, 1, done, found={"place": place})
+    field = place_of(None, request.capture, calibration)
+    yield Progress("loading", 1, 1, done, found={"place": place, FIELD: field})
     result, checkpoint = yield from _fitted(request, calibration, crop)
     # The receiver already has the capture at full resolution.
     result = replace(result, capture=None, calibration=calibration)

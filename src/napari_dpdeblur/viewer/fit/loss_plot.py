@@ -4,33 +4,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from html import escape
 
 import pyqtgraph
-from qtpy.QtWidgets import QWidget
+from qtpy.QtWidgets import QVBoxLayout, QWidget
 from superqt.utils import QSignalThrottler
+
+from napari_dpdeblur.viewer.shared.controls import text_label
 
 HEIGHT_PX = 130
 COLORS = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#d55e00")  # safe for all eyes
 DRAW_MS = 250
 TICK_PX = -5  # outwards
-EMPTY, NOTE_COLOR = "The loss is plotted here", "#808080"
+EMPTY = "The loss is plotted here"
+INK = "#808080"  # readable on light and dark themes
 MAX_POINTS = 2000
 
 
-class LossPlot(pyqtgraph.PlotWidget):
-    """One curve for each term of the objective, on a logarithmic axis."""
+class LossPlot(QWidget):
+    """One curve for each term of the objective, on a logarithmic axis, with the names below it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent, background=None, axisItems={"left": _PowerAxis("left")})
+        super().__init__(parent)
         self.setObjectName("loss_plot")
-        self.setFixedHeight(HEIGHT_PX)
         self.setToolTip("Terms of the objective at each step, on a logarithmic axis")
-        self.setMenuEnabled(False)
-        self.setLabel("bottom", "step")
-        self._note = pyqtgraph.TextItem(EMPTY, color=NOTE_COLOR, anchor=(0.5, 0.5))
+        self.plot = pyqtgraph.PlotWidget(background=None, axisItems={"left": _PowerAxis("left")})
+        self.plot.setFixedHeight(HEIGHT_PX)
+        self.plot.setMenuEnabled(False)
+        self.plot.setLabel("bottom", "step", color=INK)
         for side in ("left", "bottom"):
-            self.getAxis(side).setStyle(maxTickLevel=0)
-        self.getPlotItem().addLegend(offset=(-8, 4), labelTextSize="7pt", verSpacing=-6)
+            axis = self.plot.getAxis(side)
+            axis.setStyle(maxTickLevel=0)
+            axis.setPen(INK)
+            axis.setTextPen(INK)
+        self._note = pyqtgraph.TextItem(EMPTY, color=INK, anchor=(0.5, 0.5))
+        # A label of the panel has the colours of its theme, and covers no curve.
+        self.legend = text_label("loss_legend", "Terms of the objective")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.plot)
+        layout.addWidget(self.legend)
         self._curves: dict[str, pyqtgraph.PlotDataItem] = {}
         self._points: dict[str, tuple[list[int], list[float]]] = {}
         self._steps = 0
@@ -41,7 +55,8 @@ class LossPlot(pyqtgraph.PlotWidget):
 
     def start(self) -> None:
         """Remove the curves of the previous fit."""
-        self.clear()
+        self.plot.clear()
+        self.legend.clear()
         self._curves, self._points, self._steps = {}, {}, 0
         self._show_axes(False)
 
@@ -64,26 +79,40 @@ class LossPlot(pyqtgraph.PlotWidget):
         for number, (name, (steps, values)) in enumerate(self._points.items()):
             if values and name not in self._curves:
                 pen = pyqtgraph.mkPen(COLORS[number % len(COLORS)], width=2)
-                self._curves[name] = self.plot(name=name, pen=pen)
+                self._curves[name] = self.plot.plot(name=name, pen=pen)
+                self._name_curves()
             if values:
                 self._curves[name].setData(steps, values)
+
+    def _name_curves(self) -> None:
+        """Name the curves in their colours below the plot."""
+        names = [
+            f'<span style="color:{pen_color(curve)}">&#9632;</span>&nbsp;{escape(name)}'
+            for name, curve in self._curves.items()
+        ]
+        self.legend.setText(" &nbsp;".join(names))
 
     def _show_axes(self, has_curves: bool) -> None:
         """Hide the numbers of the axes while there is no curve."""
         for side in ("left", "bottom"):
-            self.getAxis(side).setStyle(
+            self.plot.getAxis(side).setStyle(
                 showValues=has_curves, tickLength=TICK_PX if has_curves else 0
             )
         if has_curves and self._note.scene() is not None:
-            self.removeItem(self._note)
-            self.enableAutoRange()
+            self.plot.removeItem(self._note)
+            self.plot.enableAutoRange()
         elif not has_curves and self._note.scene() is None:
-            self.addItem(self._note, ignoreBounds=True)
-            self.setRange(xRange=(-1, 1), yRange=(-1, 1))
+            self.plot.addItem(self._note, ignoreBounds=True)
+            self.plot.setRange(xRange=(-1, 1), yRange=(-1, 1))
 
     def values(self) -> dict[str, list[float]]:
         """The points of each curve."""
         return {name: [10**value for value in values] for name, (_, values) in self._points.items()}
+
+
+def pen_color(curve: pyqtgraph.PlotDataItem) -> str:
+    """The colour of a curve."""
+    return str(curve.opts["pen"].color().name())
 
 
 class _PowerAxis(pyqtgraph.AxisItem):
