@@ -74,7 +74,7 @@ def run(request: FitRequest) -> Generator[Message, None, Result]:
     if request.reduction > 1:
         placed = placement_in(place, result.defocus_map.shape)
         result = replace(result, provenance={**result.provenance, PLACEMENT: placed})
-    result = yield from _saved(result, request.output)
+    result = yield from _saved(result, request.output, request.capture)
     if checkpoint is not None:
         checkpoint.remove()  # last, so that a fit killed while saving can be resumed
     if kept is not None:
@@ -183,13 +183,15 @@ def _checkpoint(
     return CachedCheckpoint(checkpoint_folder(), name)
 
 
-def _saved(result: Result, output: Path | None) -> Generator[Message, None, Result]:
+def _saved(
+    result: Result, output: Path | None, capture: DualPixelCapture
+) -> Generator[Message, None, Result]:
     """Write the run folder; a full disk must not lose the result."""
     if output is None:
         return result
     yield Progress("saving", 1, 1, 1.0)
     try:
-        return replace(result, run_folder=write_run(result, output))
+        return replace(result, run_folder=write_run(replace(result, capture=capture), output))
     except ResultError as error:
         yield Note(f"{error} The result is shown but was not saved.", is_problem=True)
         return result

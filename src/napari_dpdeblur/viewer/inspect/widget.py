@@ -38,6 +38,7 @@ NOTHING_OPEN = (
     "No multiplane image is open. Fit a capture, or open a run folder with File > Open Folder."
 )
 MIN_WIDTH_PX = 320
+SHOWN_MS = 300  # after which a panel that was put into a window is in front, or behind another one
 STEP_KEYS = {",": -1, ".": 1}
 
 
@@ -145,7 +146,7 @@ class InspectWidget(DockedWidget):
             self._is_away = False
             self._choose(newest=True)
         elif kind == QEvent.Type.ParentChange:
-            call_later(self._check_place)
+            call_later(self._check_place, SHOWN_MS)
         return handled
 
     def _check_place(self) -> None:
