@@ -84,7 +84,8 @@ class FitContext:
             return small
         if self.shown is None:
             self.shown = _small_copy(self.problem.views.mean(0))
-        return small + (1 - _small_copy(ready).clip(0, 1)) * _resized(self.shown, small.shape)
+        missing = 1 - _small_copy(ready).clip(0, 1)
+        return np.asarray(small + missing * _resized(self.shown, small.shape), np.float32)
 
     def save(self, stage: str, steps: int, **tensors: Tensor) -> None:
         """Save tensors as the state after a number of steps of a stage."""

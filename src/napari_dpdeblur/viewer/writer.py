@@ -37,7 +37,7 @@ from napari_dpdeblur.viewer.layers.metadata import (
 from napari_dpdeblur.viewer.layers.placement import run_placement
 
 SUFFIX = ".dprun"
-TRUTHS = {TRUE_IMAGE: "true_image", TRUE_DEFOCUS: "true_defocus"}
+TRUTHS = (TRUE_IMAGE, TRUE_DEFOCUS)
 PASSING = (BEFORE, FIELD)  # kinds that are made again when they are needed
 PALETTE_COLORS = 257  # odd, so that there is a colour for the centre of a diverging colormap
 
@@ -52,16 +52,17 @@ def write_run(path: str, layers: Iterable[LayerData]) -> list[str]:
     own = [layer for layer in chosen if group_of(layer) == group]
     results = [layer for layer in own if _is_result(layer)]
     result = result_of_layers(results)
-    truth = _truth(result, own)
+    truth = _truth(own)
     result = replace(
         result,
         provenance=_placed_provenance(result.provenance, results),
         capture=_capture(own),
-        **{name: values for name, (_, values) in truth.items()},
+        true_image=truth.get(TRUE_IMAGE),
+        true_defocus=truth.get(TRUE_DEFOCUS),
     )
     has_suffix = Path(path).suffix.lower() == SUFFIX  # some dialogs leave it to us
     folder = write_run_folder(result, Path(path if has_suffix else f"{path}{SUFFIX}"))
-    kept = [*results, *(layer for layer, _ in truth.values())]
+    kept = [*results, *(layer for layer in own if kind_of(layer) in truth)]
     dropped = [layer.name for layer in chosen if not _is_kept(layer, kept, result)]
     show_info(f"Saved {group} as {folder}.{_named(dropped)}")
     return [str(folder)]
@@ -89,16 +90,13 @@ def _capture(layers: list[Any]) -> DualPixelCapture | None:
     return next((info.capture for info in known if info is not None and info.capture), None)
 
 
-def _truth(result: Result, layers: list[Any]) -> dict[str, tuple[Any, FloatArray]]:
-    """Layers and values of the ground truth, by the names that a result has for them."""
+def _truth(layers: list[Any]) -> dict[str, FloatArray]:
+    """Values of the ground truth where the result lies, by the kinds of their layers."""
     image = next(layer for layer in layers if kind_of(layer) == ALL_IN_FOCUS)
-    found = {}
-    for layer in layers:
-        name = TRUTHS.get(kind_of(layer))
-        values = None if name is None else _part_of(linear_image(layer), layer, image)
-        if name is not None and values is not None:
-            found[name] = (layer, values[0] if name == "true_defocus" else values)
-    return found
+    truths = {kind_of(layer): layer for layer in layers if kind_of(layer) in TRUTHS}
+    parts = {k: _part_of(linear_image(layer), layer, image) for k, layer in truths.items()}
+    known = {kind: part for kind, part in parts.items() if part is not None}
+    return {k: part[0] if k == TRUE_DEFOCUS else part for k, part in known.items()}
 
 
 def _part_of(values: FloatArray, layer: Any, image: Any) -> FloatArray | None:

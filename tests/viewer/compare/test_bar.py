@@ -60,9 +60,11 @@ def test_swiping_and_flipping(viewer, bar, qtbot, scene_capture):
     bar.swipe.setValue(50)
     assert layer.visible
     assert columns(layer) == 40
+    result.visible = False
     viewer.add_image(np.zeros((5, 5)), name="on top")
     bar.swipe.setValue(60)
     assert viewer.layers[-1] is layer
+    assert result.visible
     viewer.layers.remove(layer)
     assert bar.swipe.value() == 0
     assert [layer.name for layer in viewer.layers] == [*names, "on top"]

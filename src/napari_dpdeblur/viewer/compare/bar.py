@@ -15,7 +15,7 @@ from napari_dpdeblur.viewer.compare.before_layer import (
 )
 from napari_dpdeblur.viewer.compare.side_by_side import SideBySide
 from napari_dpdeblur.viewer.layers.camera import grid_of, zoom_to
-from napari_dpdeblur.viewer.layers.metadata import BEFORE, LayerData, kind_of
+from napari_dpdeblur.viewer.layers.metadata import BEFORE, LEFT, RIGHT, LayerData, kind_of
 from napari_dpdeblur.viewer.layers.queries import own_layers
 from napari_dpdeblur.viewer.shared.controls import ignore_wheel, in_row, push_button
 from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
@@ -133,7 +133,14 @@ class CompareBar(QWidget):
         elif self._sides is not None and self.swipe.value() < STEPS:
             self.sides.setChecked(False)
         elif self._sides is None:
+            self._show_result()
             self._before.show(self.swipe.value() / STEPS)
+
+    def _show_result(self) -> None:
+        """Show the image if nothing of the result is visible."""
+        image = result_layer(self._viewer, self._group)
+        if image is not None and not self._shown(image).visible:
+            image.visible = True
 
     def _prepare(self) -> None:
         group, viewer = self._group, self._viewer
@@ -168,14 +175,14 @@ class CompareBar(QWidget):
         else:
             self._set_slider(STEPS)
             self._before.show(1.0)
-            self._sides = SideBySide(self._viewer, self._before.layer, self._shown())
+            image = result_layer(self._viewer, self._group)
+            self._sides = SideBySide(self._viewer, self._before.layer, self._shown(image))
 
-    def _shown(self) -> Any:
-        """The topmost visible layer of the result, else its image."""
-        image = result_layer(self._viewer, self._group)
+    def _shown(self, image: Any) -> Any:
+        """The topmost visible layer where the image lies, else the image itself."""
         edges = image.extent.world[:, -2:]
         for layer in reversed(own_layers(self._viewer)):
-            is_picture = kind_of(layer) != BEFORE and layer.visible
+            is_picture = kind_of(layer) not in (BEFORE, LEFT, RIGHT) and layer.visible
             if is_picture and ((layer.extent.world[:, -2:] - edges) ** 2).max() <= 1:
                 return layer
         return image

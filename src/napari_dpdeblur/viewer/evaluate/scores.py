@@ -109,7 +109,7 @@ def _compare_images(
     moved_px = scores.alignment.corner_shift_px(*truth.shape[-2:])
     remark = scores.alignment.warning or f"aligned; corners moved by up to {moved_px:.1f} px"
     if gain != 1.0:
-        remark += f"; brightness of the result multiplied by {gain:.3g}, as the unit is another one"
+        remark += f"; brightness of the result multiplied by {gain:.3g} to match that of the truth"
     return {"psnr_db": scores.psnr_db, "ssim": scores.ssim, "mae": scores.mae}, error, remark
 
 

@@ -16,13 +16,15 @@ HEIGHT_PX = 130
 COLORS = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#d55e00")  # safe for all eyes
 DRAW_MS = 250
 TICK_PX = -5  # outwards
-EMPTY = "The loss is plotted here"
 INK = "#808080"  # readable on light and dark themes
 MAX_POINTS = 2000
 
 
 class LossPlot(QWidget):
-    """One curve for each term of the objective, on a logarithmic axis, with the names below it."""
+    """One curve for each term of the objective, on a logarithmic axis, with the names below it.
+
+    Hidden while there is no curve.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -34,10 +36,9 @@ class LossPlot(QWidget):
         self.plot.setLabel("bottom", "step", color=INK)
         for side in ("left", "bottom"):
             axis = self.plot.getAxis(side)
-            axis.setStyle(maxTickLevel=0)
+            axis.setStyle(maxTickLevel=0, tickLength=TICK_PX)
             axis.setPen(INK)
             axis.setTextPen(INK)
-        self._note = pyqtgraph.TextItem(EMPTY, color=INK, anchor=(0.5, 0.5))
         # A label of the panel has the colours of its theme, and covers no curve.
         self.legend = text_label("loss_legend", "Terms of the objective")
         layout = QVBoxLayout(self)
@@ -51,14 +52,14 @@ class LossPlot(QWidget):
         self._drawing = QSignalThrottler(QSignalThrottler.EmissionPolicy.Trailing, self)
         self._drawing.setTimeout(DRAW_MS)
         self._drawing.triggered.connect(self.draw)
-        self._show_axes(False)
+        self.hide()
 
     def start(self) -> None:
         """Remove the curves of the previous fit."""
         self.plot.clear()
         self.legend.clear()
         self._curves, self._points, self._steps = {}, {}, 0
-        self._show_axes(False)
+        self.hide()
 
     def add(self, losses: Mapping[str, float]) -> None:
         """Add the losses of one step; drawn later, together with others."""
@@ -75,7 +76,7 @@ class LossPlot(QWidget):
 
     def draw(self) -> None:
         """Show everything that was added."""
-        self._show_axes(any(values for _, values in self._points.values()))
+        self.setVisible(any(values for _, values in self._points.values()))
         for number, (name, (steps, values)) in enumerate(self._points.items()):
             if values and name not in self._curves:
                 pen = pyqtgraph.mkPen(COLORS[number % len(COLORS)], width=2)
@@ -91,19 +92,6 @@ class LossPlot(QWidget):
             for name, curve in self._curves.items()
         ]
         self.legend.setText(" &nbsp;".join(names))
-
-    def _show_axes(self, has_curves: bool) -> None:
-        """Hide the numbers of the axes while there is no curve."""
-        for side in ("left", "bottom"):
-            self.plot.getAxis(side).setStyle(
-                showValues=has_curves, tickLength=TICK_PX if has_curves else 0
-            )
-        if has_curves and self._note.scene() is not None:
-            self.plot.removeItem(self._note)
-            self.plot.enableAutoRange()
-        elif not has_curves and self._note.scene() is None:
-            self.plot.addItem(self._note, ignoreBounds=True)
-            self.plot.setRange(xRange=(-1, 1), yRange=(-1, 1))
 
     def values(self) -> dict[str, list[float]]:
         """The points of each curve."""

@@ -22,7 +22,7 @@ STYLE = "QLabel#{name} {{border-left: 4px solid {color}; padding-left: 6px;}}"
 
 
 class VerdictLabel(QLabel):
-    """A headline in the colour of the verdict, and the causes with their remedies below it."""
+    """A headline with the colour of the verdict, and the causes with their remedies below it."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -51,6 +51,8 @@ class VerdictLabel(QLabel):
     def _show(self, grade: str, headline: str, causes: Sequence[str]) -> None:
         color = FIT_COLORS[grade]
         self.setStyleSheet(STYLE.format(name=self.objectName(), color=color))
-        lines = [f'<b style="color:{color}">&#9679; {headline}</b>', *map(escape, causes)]
+        # The words keep the colour of the theme: not every colour is readable on every ground.
+        head = f'<span style="color:{color}">&#9679;</span> <b>{headline}</b>'
+        lines = [head, *map(escape, causes)]
         self.setText("<br>".join(lines))
         self.show()

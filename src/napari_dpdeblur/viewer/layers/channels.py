@@ -50,8 +50,8 @@ def channel_data(
 def _colors(stack: MultiplaneImage, channel: str) -> np.ndarray:
     if channel == DIMMED:
         light = transmittance(stack.alpha) * stack.color
-        return light + DIM * (light.sum(axis=0) - light)
-    return stack.color if channel == COLOR else stack.color * stack.alpha
+        return np.asarray(light + DIM * (light.sum(axis=0) - light))
+    return np.asarray(stack.color if channel == COLOR else stack.color * stack.alpha)
 
 
 def by_depth(stack: MultiplaneImage, white: float, colors: ColorScale) -> np.ndarray:
