@@ -588,3 +588,17 @@ def test_the_fit_report_is_part_of_the_result(known: Any, standard: Any, tmp_pat
     np.testing.assert_array_equal(back.gain, result.gain)
     assert back.fit_verdict == verdict
     np.testing.assert_allclose(back.mpi.defocus, result.mpi.defocus, atol=1e-4)
+
+
+@pytest.mark.parametrize("preset", ["standard", "preview"])
+def test_every_preview_is_a_complete_picture(tiny: Any, preset: str) -> None:
+    """Where the new image is not ready, the one before shows through: nothing is black."""
+    events: list[FitEvent] = []
+    fit(tiny.capture, tiny.calibration, settings_of(preset), progress=events.append)
+    images = [event.all_in_focus for event in events if event.all_in_focus is not None]
+    whole = images[-1].mean()
+    assert len(images) > 4
+    for image in images:
+        assert image.mean() == pytest.approx(whole, rel=0.1)
+        blocks = image[0, :24, :32].mean(), image[0, -24:, -32:].mean()
+        assert min(blocks) > 0.3 * whole

@@ -19,7 +19,7 @@ from napari_dpdeblur.results import read_mpi, read_run, run_folder
 from napari_dpdeblur.results.export import display_values
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.layers.convert import capture_layers, run_layers
+from napari_dpdeblur.viewer.layers.convert import capture_layers, run_layers, truth_layers
 from napari_dpdeblur.viewer.layers.metadata import (
     ALL_IN_FOCUS,
     DEFOCUS_MAP,
@@ -249,3 +249,82 @@ def _notified(action):
         QTimer.singleShot(10, loop.quit)
         loop.exec()
     return [str(record.message) for record in list(notification_manager.records)[before:]]
+
+
+def test_views_and_truth_of_a_capture_without_files_are_kept(
+    saved_model, scene_capture, make_result, calibration, tmp_path
+):
+    """On the old code the run of the sample lost them; other layers went without a word."""
+    from napari_dpdeblur.viewer.reader import read_folder
+
+    result = replace(make_result(), calibration=calibration)
+    result = replace(result, true_image=result.all_in_focus, true_defocus=-result.defocus_map)
+    put_layers(saved_model, capture_layers(scene_capture))
+    put_layers(saved_model, truth_layers(result))
+    put_layers(saved_model, run_layers(result))
+    saved_model.add_image(np.zeros((4, 4)), name="mine")
+    before = len(notification_manager.records)
+    saved_model.layers.save(str(tmp_path / "scene.dprun"), plugin=PLUGIN)
+    said = notification_manager.records[before].message
+    assert said == (
+        f"Saved scene as {tmp_path / 'scene.dprun'}. Not part of the result and not saved: mine."
+    )
+    back = {
+        layer_data[1]["name"]: layer_data for layer_data in read_folder(tmp_path / "scene.dprun")
+    }
+    assert list(back)[:4] == [
+        "scene true defocus map",
+        "scene true all-in-focus",
+        "scene right",
+        "scene left",
+    ]
+    np.testing.assert_array_equal(back["scene true defocus map"][0], -result.defocus_map)
+    np.testing.assert_array_equal(back["scene true all-in-focus"][0], result.all_in_focus[0])
+    capture = layer_info(back["scene left"]).capture
+    np.testing.assert_array_equal(capture.raw, scene_capture.raw)
+    assert capture.raw.dtype == scene_capture.raw.dtype
+    assert (capture.black, capture.pixel_aspect) == (
+        scene_capture.black,
+        scene_capture.pixel_aspect,
+    )
+    lens = layer_info(back["scene MPI"]).calibration
+    assert lens.content_hash() == calibration.content_hash()  # to refocus with
+
+
+def test_the_truth_of_a_part_is_that_part(saved_model, make_result, tmp_path):
+    whole = make_result()
+    truth = replace(whole, true_defocus=whole.defocus_map)
+    saved_model.layers.clear()
+    put_layers(saved_model, run_layers(make_result(crop=[10, 20, 40, 60])))
+    put_layers(saved_model, truth_layers(truth))
+    saved_model.layers.save(str(tmp_path / "part.dprun"), plugin=PLUGIN)
+    kept = read_run(tmp_path / "part.dprun").true_defocus
+    np.testing.assert_array_equal(kept, whole.defocus_map[10:50, 20:80])
+
+
+def test_the_suffix_is_added_where_the_dialog_does_not(saved_model, tmp_path):
+    from napari_dpdeblur.viewer.writer import write_run
+
+    layers = [layer.as_layer_data_tuple() for layer in saved_model.layers]
+    (path,) = write_run(str(tmp_path / "my scene v1.2"), layers)
+    assert path == str(tmp_path / "my scene v1.2.dprun")
+    assert read_run(tmp_path / "my scene v1.2.dprun").name == "scene"
+
+
+def test_a_quick_look_beside_the_result_is_named(saved_model, make_result, tmp_path):
+    put_layers(saved_model, run_layers(make_result(), group="scene preview"))
+    before = len(notification_manager.records)
+    saved_model.layers.save(str(tmp_path / "scene.dprun"), plugin=PLUGIN)
+    assert "not saved: scene preview all-in-focus" in notification_manager.records[before].message
+
+
+@pytest.mark.parametrize("wrong", [{"dtype": "object"}, {"black": "x"}, {"white": -1}])
+def test_views_with_a_damaged_description_are_passed_over(
+    make_result, scene_capture, tmp_path, wrong
+):
+    result = make_result()
+    described = {**result.provenance["capture"], **wrong}
+    broken = replace(result, capture=scene_capture, provenance={"capture": described})
+    broken.save(tmp_path / "run")
+    assert (tmp_path / "run" / "left_view.tif").is_file()
+    assert read_run(tmp_path / "run").capture is None

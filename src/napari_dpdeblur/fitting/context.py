@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import cv2
 import numpy as np
 from torch import Tensor
 
@@ -44,6 +45,7 @@ class FitContext:
     view_check: ViewCheck | None = None
     doubts: list[Doubt] = field(default_factory=list)
     is_told: bool = False  # whether an event has carried the doubts
+    shown: FloatArray | None = None  # the last complete preview (C, h, w)
 
     def event(
         self,
@@ -53,8 +55,13 @@ class FitContext:
         losses: dict[str, float] | None = None,
         image: Tensor | None = None,
         defocus_map: Tensor | None = None,
+        ready: Tensor | None = None,
     ) -> FitEvent:
-        """Record the losses and make the event, with small copies of the images."""
+        """Record the losses and make the event, with small copies of the images.
+
+        ``ready`` (1, h, w) is the share of each pixel of an image that is only partly computed:
+        the last complete image, at first the mean of the views, shows through.
+        """
         check_cancelled()
         if losses:
             self.state.history.append({"stage": stage, "step": step, **losses})
@@ -64,10 +71,21 @@ class FitContext:
         return FitEvent(
             **vars(self.clock.progress(stage, step, total)),
             losses=losses or {},
-            all_in_focus=None if image is None else _small_copy(image / scale),
+            all_in_focus=None if image is None else self._preview(image, ready) / scale,
             defocus_map=None if defocus_map is None else _small_copy(defocus_map),
             doubts=doubts,
         )
+
+    def _preview(self, image: Tensor, ready: Tensor | None) -> FloatArray:
+        """A small and complete copy (C, h, w) of an image, for which the rest is filled in."""
+        small = _small_copy(image)
+        if ready is None:
+            self.shown = small
+            return small
+        if self.shown is None:
+            self.shown = _small_copy(self.problem.views.mean(0))
+        missing = 1 - _small_copy(ready).clip(0, 1)
+        return np.asarray(small + missing * _resized(self.shown, small.shape), np.float32)
 
     def save(self, stage: str, steps: int, **tensors: Tensor) -> None:
         """Save tensors as the state after a number of steps of a stage."""
@@ -82,6 +100,14 @@ class FitContext:
     def done(self, stage: str) -> int:
         """Finished steps of a stage."""
         return self.state.steps.get(stage, 0)
+
+
+def _resized(images: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """Images (C, h, w) on the grid of an array of this shape."""
+    if images.shape == shape:
+        return images
+    size = (shape[-1], shape[-2])
+    return np.stack([cv2.resize(image, size, interpolation=cv2.INTER_AREA) for image in images])
 
 
 def _small_copy(images: Tensor) -> FloatArray:

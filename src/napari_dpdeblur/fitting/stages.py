@@ -17,7 +17,7 @@ from napari_dpdeblur.fitting.defocus.local_estimate import Estimate
 from napari_dpdeblur.fitting.defocus.search import DefocusSearch
 from napari_dpdeblur.fitting.events import FitEvent
 from napari_dpdeblur.fitting.image.deringing import within_capture, without_ringing
-from napari_dpdeblur.fitting.image.layers import LayerShapes, layer_shapes
+from napari_dpdeblur.fitting.image.layers import LayerShapes, layer_shapes, weights_of_layers
 from napari_dpdeblur.fitting.image.occlusion_boundaries import OcclusionBoundaries, find_boundaries
 from napari_dpdeblur.fitting.image.wiener import ImagePrior, wiener_images
 from napari_dpdeblur.fitting.layer_stages import layers_from_surfaces
@@ -125,8 +125,14 @@ def wiener_image(
     images = wiener_images(
         problem, on_grid, scales, parameters.wiener, strength, prior, _noise(context)
     )
-    for step, image in enumerate(images, start=1):
-        yield context.event(stage, step, len(scales), image=image)
+    ready = torch.zeros_like(on_grid[None])  # share of each pixel that is computed
+    done = zip(images, weights_of_layers(on_grid, scales), strict=True)
+    for step, (image, weight) in enumerate(done, start=1):
+        ready += weight
+        is_partial = step < len(scales)
+        yield context.event(
+            stage, step, len(scales), image=image, ready=ready if is_partial else None
+        )
     context.clock.end_stage(stage)
     return image.clamp_min(0)
 

@@ -35,6 +35,7 @@ PREVIEW_EVERY_S = 0.5
 LENS_SHARE = 0.4  # of the time of a fit that estimates the lens first
 DOUBTS = "doubts"  # entry of `Progress.found`: sentences about the input
 ESTIMATED_LENS = "lens"  # in `Progress.found`
+FIELD = "field"  # in `Progress.found`: position of the calibrated field in the capture's frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +66,15 @@ def run(request: FitRequest) -> Generator[Message, None, Result]:
     crop = crop_of(region, request.capture, calibration)
     place = place_of(crop, request.capture, calibration)
     done = 0.0 if request.calibration is not None else LENS_SHARE
-    yield Progress("loading", 1, 1, done, found={"place": place})
+    field = place_of(None, request.capture, calibration)
+    yield Progress("loading", 1, 1, done, found={"place": place, FIELD: field})
     result, checkpoint = yield from _fitted(request, calibration, crop)
     # The receiver already has the capture at full resolution.
     result = replace(result, capture=None, calibration=calibration)
     if request.reduction > 1:
         placed = placement_in(place, result.defocus_map.shape)
         result = replace(result, provenance={**result.provenance, PLACEMENT: placed})
-    result = yield from _saved(result, request.output)
+    result = yield from _saved(result, request.output, request.capture)
     if checkpoint is not None:
         checkpoint.remove()  # last, so that a fit killed while saving can be resumed
     if kept is not None:
@@ -181,13 +183,15 @@ def _checkpoint(
     return CachedCheckpoint(checkpoint_folder(), name)
 
 
-def _saved(result: Result, output: Path | None) -> Generator[Message, None, Result]:
+def _saved(
+    result: Result, output: Path | None, capture: DualPixelCapture
+) -> Generator[Message, None, Result]:
     """Write the run folder; a full disk must not lose the result."""
     if output is None:
         return result
     yield Progress("saving", 1, 1, 1.0)
     try:
-        return replace(result, run_folder=write_run(result, output))
+        return replace(result, run_folder=write_run(replace(result, capture=capture), output))
     except ResultError as error:
         yield Note(f"{error} The result is shown but was not saved.", is_problem=True)
         return result

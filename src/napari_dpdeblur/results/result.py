@@ -35,8 +35,9 @@ class Result:
     C is 1 or 3 channels, L layers run back to front. Images are linear, in the unit of the
     capture; defocus is in multiples of the calibrated blur, positive behind the focus plane and
     negative in front of it. ``captured`` is the mean of the corrected views; it is shown in the
-    preview. ``captured`` and ``capture`` are not read back from a run folder, and ``calibration``
-    only from one that holds its lens. Notebooks display a result as an image.
+    preview. ``captured`` is not read back from a run folder, ``capture`` only if it came from no
+    files, and ``calibration`` only from one that holds its lens. Notebooks display a result as an
+    image.
     """
 
     mpi: MultiplaneImage  # color (L, C, H, W), alpha (L, 1, H, W), defocus_scales (L,)
@@ -50,6 +51,8 @@ class Result:
     run_folder: Path | None = None
     residual: FloatArray | None = None  # (H, W), rms of rendered minus captured, over noise
     gain: FloatArray | None = None  # (H, W), of the left view over the mean of both, minus 1
+    true_image: FloatArray | None = None  # (C, H, W), ground truth where it is known
+    true_defocus: FloatArray | None = None  # (H, W)
 
     def __post_init__(self) -> None:
         channels, height, width = self.all_in_focus.shape[-3:]
@@ -61,9 +64,11 @@ class Result:
             "mpi_color": (layers, channels, height, width),
             "mpi_alpha": (layers, 1, height, width),
         }
-        for name in ("residual", "gain"):
+        for name in ("residual", "gain", "true_defocus"):
             if getattr(self, name) is not None:
                 expected[name] = (height, width)
+        if self.true_image is not None:
+            expected["true_image"] = (len(self.true_image), height, width)
         for name, shape in expected.items():
             found = getattr(self, name).shape
             if found != shape:

@@ -12,6 +12,8 @@
 | `gain.tif` | optional: (H, W) float32, left view over the mean of both, minus 1 |
 | `lens.dpcal` | optional: the calibration of the fit |
 | `distance_map.tif` | optional: (H, W) float32, in metres, if the lens constants are known |
+| `left_view.tif`, `right_view.tif` | optional: raw values of a capture that came from no files |
+| `true_all_in_focus.tif`, `true_defocus_map.tif` | optional: ground truth, as the two above |
 
 `lens.dpcal` holds the kernels, which refocusing needs. A vignetting of more than
 :data:`MAX_VIGNETTING_BYTES` is left out unless the lens was estimated, because such a lens has no
@@ -29,7 +31,9 @@ import numpy as np
 
 from napari_dpdeblur.array_types import Crop, FloatArray
 from napari_dpdeblur.calibration import Calibration, load_calibration, save_calibration
-from napari_dpdeblur.errors import CalibrationError, ResultError
+from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.capture.dual_pixel import Source
+from napari_dpdeblur.errors import CalibrationError, CaptureError, ResultError
 from napari_dpdeblur.files import check_inside
 from napari_dpdeblur.files.reading import accessing
 from napari_dpdeblur.optics.lens_model import LensModel
@@ -54,7 +58,16 @@ RUN_FILES = (
     "run.yaml",
 )
 LENS_FILE, DISTANCE_FILE = "lens.dpcal", "distance_map.tif"
-OPTIONAL_FILES = (*(f"{name}.tif" for name in OPTIONAL_MAPS), LENS_FILE, DISTANCE_FILE)
+VIEW_FILES = ("left_view.tif", "right_view.tif")
+TRUTH_FILES = {"true_image": "true_all_in_focus.tif", "true_defocus": "true_defocus_map.tif"}
+OPTIONAL_FILES = (
+    *(f"{name}.tif" for name in OPTIONAL_MAPS),
+    LENS_FILE,
+    DISTANCE_FILE,
+    *VIEW_FILES,
+    *TRUTH_FILES.values(),
+)
+RAW_TYPES = ("uint8", "uint16", "float32")  # that float32 holds exactly
 KNOWN_FILES = (*RUN_FILES, *OPTIONAL_FILES)
 LENS = "lens"  # its entry in run.yaml
 MAX_VIGNETTING_BYTES = 5_000_000
@@ -97,6 +110,8 @@ def write_run(result: Result, folder: Path, overwrite: bool = False) -> Path:
                 write_image(partial / f"{name}.tif", values, content=content, unit="relative")
         write_preview(partial / "preview.png", result.picture())
         _write_distances(partial, result)
+        _write_views(partial, result.capture)
+        _write_truth(partial, result)
         others = {name: value for name, value in result.provenance.items() if name != LENS}
         lens = _write_lens(partial, result.calibration)
         write_provenance(partial / "run.yaml", others | lens)
@@ -107,6 +122,51 @@ def _write_distances(folder: Path, result: Result) -> None:
     distances = result.distance_map
     if distances is not None:
         write_image(folder / DISTANCE_FILE, distances, content="distance map", unit="m")
+
+
+def _write_views(folder: Path, capture: DualPixelCapture | None) -> None:
+    """Store the views of a capture that cannot be read from files again."""
+    if capture is None or capture.source.files or str(capture.raw.dtype) not in RAW_TYPES:
+        return
+    for name, view in zip(VIEW_FILES, capture.raw, strict=True):
+        write_image(folder / name, view, content="raw view", unit="raw")
+
+
+def _write_truth(folder: Path, result: Result) -> None:
+    for name, file in TRUTH_FILES.items():
+        if (values := getattr(result, name)) is not None:
+            write_image(folder / file, values, content="ground truth", unit="as in the result")
+
+
+def _read_views(folder: Path, provenance: Mapping[str, Any]) -> DualPixelCapture | None:
+    """The stored capture; None if there is none, or its description was changed."""
+    if not all((folder / name).is_file() for name in VIEW_FILES):
+        return None
+    raw = np.stack([read_image(folder / name) for name in VIEW_FILES])
+    try:
+        known = provenance["capture"]
+        if known["dtype"] not in RAW_TYPES:
+            return None
+        return DualPixelCapture(
+            raw.astype(known["dtype"]),
+            float(known["black"]),
+            float(known["white"]),
+            str(known["name"]),
+            Source(str(known["format"]), (), ()),
+            pixel_aspect=float(known["pixel_aspect"]),
+            row_upsampling=int(known["row_upsampling"]),
+            orientation=str(known["orientation"]),
+            encoding=str(known["encoding"]),
+            unit=str(known["unit"]),
+        )
+    except (CaptureError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _read_truth(folder: Path) -> dict[str, FloatArray]:
+    found = {name: folder / file for name, file in TRUTH_FILES.items() if (folder / file).is_file()}
+    images = {name: read_image(path) for name, path in found.items()}
+    return {name: image[0] if name == "true_defocus" else image for name, image in images.items()}
 
 
 def _write_lens(folder: Path, calibration: Calibration | None) -> dict[str, Any]:
@@ -178,6 +238,8 @@ def read_run(folder: Path) -> Result:
         run_folder=folder,
         residual=_optional_map(folder / "residual.tif"),
         gain=_optional_map(folder / "gain.tif"),
+        capture=_read_views(folder, provenance),
+        **_read_truth(folder),
     )
 
 

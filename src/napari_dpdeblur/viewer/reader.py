@@ -33,7 +33,7 @@ from napari_dpdeblur.results.run_folder import LENS_FILE
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import watch
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
-from napari_dpdeblur.viewer.layers.convert import capture_layers, hidden, run_layers
+from napari_dpdeblur.viewer.layers.convert import capture_layers, hidden, run_layers, truth_layers
 from napari_dpdeblur.viewer.layers.metadata import (
     LEFT,
     RIGHT,
@@ -245,9 +245,9 @@ def _show_notes(capture: DualPixelCapture) -> None:
 
 def _result_layers(result: Result, with_capture: bool) -> list[LayerData]:
     """The layers of a run, above the views it was made from if their files are still there."""
-    capture = _original_capture(result) if with_capture else None
+    capture = (result.capture or _original_capture(result)) if with_capture else None
     views = [] if capture is None else capture_layers(capture)
-    return [*views, *run_layers(result)]
+    return [*truth_layers(result), *views, *run_layers(result)]
 
 
 def _original_capture(result: Result) -> DualPixelCapture | None:

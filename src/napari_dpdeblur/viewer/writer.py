@@ -13,32 +13,119 @@ from typing import Any
 
 import numpy as np
 from napari.utils.colormaps import ensure_colormap
+from napari.utils.notifications import show_info
 
+from napari_dpdeblur.array_types import FloatArray
+from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import ResultError
-from napari_dpdeblur.results import export
+from napari_dpdeblur.results import Result, export
 from napari_dpdeblur.results import write_run as write_run_folder
 from napari_dpdeblur.results.result import PLACEMENT
 from napari_dpdeblur.viewer.layers.convert import linear_image, result_of_layers
-from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, LayerData, kind_of, layer_info
+from napari_dpdeblur.viewer.layers.field import FIELD
+from napari_dpdeblur.viewer.layers.hygiene import is_preview
+from napari_dpdeblur.viewer.layers.metadata import (
+    ALL_IN_FOCUS,
+    BEFORE,
+    TRUE_DEFOCUS,
+    TRUE_IMAGE,
+    LayerData,
+    group_of,
+    kind_of,
+    layer_info,
+)
 from napari_dpdeblur.viewer.layers.placement import run_placement
 
+SUFFIX = ".dprun"
+TRUTHS = (TRUE_IMAGE, TRUE_DEFOCUS)
+PASSING = (BEFORE, FIELD)  # kinds that are made again when they are needed
 PALETTE_COLORS = 257  # odd, so that there is a colour for the centre of a diverging colormap
 
 
 def write_run(path: str, layers: Iterable[LayerData]) -> list[str]:
-    """Write the layers of one result as a run folder; other layers are ignored."""
+    """Write the layers of one result as a run folder, with its views and its ground truth.
+
+    Layers that do not belong to it are named in a message.
+    """
     chosen = [_layer(*layer[:2]) for layer in layers]
-    known = [(layer, layer_info(layer)) for layer in chosen]
-    results = [layer for layer, info in known if info is not None and info.defocus_scales]
-    groups = list(dict.fromkeys(info.group for _, info in known if info and info.defocus_scales))
+    group = _sole_group(chosen)
+    own = [layer for layer in chosen if group_of(layer) == group]
+    results = [layer for layer in own if _is_result(layer)]
+    result = result_of_layers(results)
+    truth = _truth(own)
+    result = replace(
+        result,
+        provenance=_placed_provenance(result.provenance, results),
+        capture=_capture(own),
+        true_image=truth.get(TRUE_IMAGE),
+        true_defocus=truth.get(TRUE_DEFOCUS),
+    )
+    has_suffix = Path(path).suffix.lower() == SUFFIX  # some dialogs leave it to us
+    folder = write_run_folder(result, Path(path if has_suffix else f"{path}{SUFFIX}"))
+    kept = [*results, *(layer for layer in own if kind_of(layer) in truth)]
+    dropped = [layer.name for layer in chosen if not _is_kept(layer, kept, result)]
+    show_info(f"Saved {group} as {folder}.{_named(dropped)}")
+    return [str(folder)]
+
+
+def _is_result(layer: Any) -> bool:
+    info = layer_info(layer)
+    return info is not None and bool(info.defocus_scales)
+
+
+def _sole_group(layers: list[Any]) -> str:
+    """The group whose result is among the layers; quick looks count only if there is no other."""
+    groups = list(dict.fromkeys(group_of(layer) for layer in layers if _is_result(layer)))
+    groups = [group for group in groups if not is_preview(group)] or groups
     if len(groups) > 1:
         raise ResultError(
             f"The selected layers belong to {len(groups)} results ({', '.join(groups)}); "
             "select the layers of one of them and save again."
         )
-    result = result_of_layers(results)
-    result = replace(result, provenance=_placed_provenance(result.provenance, results))
-    return [str(write_run_folder(result, Path(path)))]
+    return groups[0] if groups else ""
+
+
+def _capture(layers: list[Any]) -> DualPixelCapture | None:
+    known = (layer_info(layer) for layer in layers)
+    return next((info.capture for info in known if info is not None and info.capture), None)
+
+
+def _truth(layers: list[Any]) -> dict[str, FloatArray]:
+    """Values of the ground truth where the result lies, by the kinds of their layers."""
+    image = next(layer for layer in layers if kind_of(layer) == ALL_IN_FOCUS)
+    truths = {kind_of(layer): layer for layer in layers if kind_of(layer) in TRUTHS}
+    parts = {k: _part_of(linear_image(layer), layer, image) for k, layer in truths.items()}
+    known = {kind: part for kind, part in parts.items() if part is not None}
+    return {k: part[0] if k == TRUE_DEFOCUS else part for k, part in known.items()}
+
+
+def _part_of(values: FloatArray, layer: Any, image: Any) -> FloatArray | None:
+    """The part (C, H, W) of a layer that lies where the image lies; None if it has other pixels."""
+    height, width = np.shape(image.data)[:2]
+    if not np.allclose(layer.scale, image.scale):
+        return None
+    first = (np.asarray(image.translate) - layer.translate) / layer.scale
+    top, left = (round(float(value)) for value in first)
+    part = values[:, max(top, 0) : top + height, max(left, 0) : left + width]
+    return part if part.shape[-2:] == (height, width) else None
+
+
+def _is_kept(layer: Any, kept: list[Any], result: Result) -> bool:
+    """Whether nothing is lost: stored, read from other files again, or made for the screen only."""
+    info = layer_info(layer)
+    if any(layer is other for other in kept):
+        return True
+    if info is None:
+        return False
+    is_view = info.capture is not None and info.capture is result.capture
+    is_lens = info.calibration is not None and info.calibration is result.calibration
+    return is_view or is_lens or info.kind in PASSING
+
+
+def _named(dropped: list[str]) -> str:
+    if not dropped:
+        return ""
+    return f" Not part of the result and not saved: {', '.join(dropped)}."
 
 
 def write_layer(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
@@ -91,7 +178,8 @@ def _written_by_napari(path: str, data: Any, attributes: dict[str, Any]) -> list
 
 def _layer(data: Any, attributes: dict[str, Any]) -> Any:
     known = {key: attributes.get(key) for key in ("scale", "translate")}
-    return SimpleNamespace(data=data, metadata=attributes.get("metadata", {}), **known)
+    name = str(attributes.get("name", ""))
+    return SimpleNamespace(data=data, name=name, metadata=attributes.get("metadata", {}), **known)
 
 
 def _placed_provenance(provenance: dict[str, Any], layers: list[Any]) -> dict[str, Any]:

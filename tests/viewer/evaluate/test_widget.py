@@ -198,3 +198,21 @@ def test_in_a_window(viewer: Any, scene: Any, qtbot: Any) -> None:
         assert control.focusPolicy() != Qt.FocusPolicy.NoFocus
     viewer.window.remove_dock_widget(widget)
     viewer.layers.clear()  # nobody listens any more
+
+
+@pytest.mark.parametrize("gain", [0.4, 2.5])
+def test_a_truth_of_another_brightness_is_compared_in_one_unit(
+    viewer_model: Any, widget: EvaluateWidget, scene: Any, qtbot: Any, gain: float
+) -> None:
+    """On the old code the sample was judged 12.85 dB because its truth was brighter."""
+    layers, result, image, _ = scene
+    put_layers(viewer_model, layers)
+    same = _evaluate(widget, qtbot, "scene all-in-focus", "scene true all-in-focus")
+    assert "multiplied" not in widget.message.text()
+    truth = viewer_model.layers["scene true all-in-focus"]
+    truth.data = gain * truth.data
+    other = _evaluate(widget, qtbot, "scene all-in-focus", "scene true all-in-focus")
+    assert float(other["psnr_db"]) == pytest.approx(float(same["psnr_db"]), abs=0.2)
+    ratio = image.mean() / result.all_in_focus.mean()
+    said = f"brightness of the result multiplied by {gain * ratio:.3g}"
+    assert said in widget.message.text()

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 from fit_bench import QUICK, FitBench
+from qtpy.QtWidgets import QLabel
 
 from napari_dpdeblur.fitting import FitSettings
+from napari_dpdeblur.viewer.fit.verdict import FIT_COLORS
 from napari_dpdeblur.viewer.layers.convert import run_layers
 from napari_dpdeblur.viewer.layers.metadata import layer_info
 
@@ -47,13 +49,26 @@ def test_notes_are_shown_above_the_buttons_which_stay_where_they_are(bench, make
     assert not widget.notes.isVisible()
 
 
-def test_the_verdict_follows_the_notes(bench, make_result):
-    cause = "12% of the pixels are clipped."
+def test_the_verdict_is_told_in_plain_words_and_colour(bench, make_result):
+    cause = "12% of the pixels are clipped; use a shorter exposure."
     verdict = {"verdict": "acceptable", "causes": [cause]}
     result = noted(make_result(), notes=["A note."], fit_verdict=verdict)
     bench.worker.finished.emit((result, run_layers(result)))
     assert bench.widget.notes.isVisible()
-    assert bench.widget.notes.text.text() == f"A note.\nThe fit is acceptable. {cause}"
+    assert bench.widget.notes.text.text() == "A note."
+    shown = bench.widget.findChild(QLabel, "fit_verdict")
+    assert shown.isVisible()
+    assert "Acceptable fit." in shown.text()
+    assert cause in shown.text()
+    bad = noted(make_result(), fit_verdict={"verdict": "doubtful", "causes": ["Use <this>."]})
+    bench.worker.finished.emit((bad, run_layers(bad)))
+    assert "Do not trust this fit." in shown.text()
+    assert "Use &lt;this&gt;." in shown.text()
+    assert FIT_COLORS["doubtful"] in shown.styleSheet()
+    good = noted(make_result(), fit_verdict={"verdict": "good", "causes": []})
+    bench.worker.finished.emit((good, run_layers(good)))
+    assert "Good fit: the layers explain both views." in shown.text()
+    assert FIT_COLORS["good"] in shown.styleSheet()
 
 
 def test_views_that_look_swapped_come_with_a_button(bench, make_result):
@@ -89,10 +104,12 @@ def test_a_doubt_is_shown_while_the_fit_runs_and_in_the_verdict(
     bench = FitBench(viewer, qtbot, same, calibration)
     try:
         shown = []
-        bench.worker.progressed.connect(lambda _: shown.append(bench.widget.notes.text.text()))
+        bench.worker.progressed.connect(lambda _: shown.append(bench.widget.notes.verdict.text()))
         bench.run(QUICK)
         sentence = "The two views are identical: unless the whole scene is in focus"
-        assert shown[-1].startswith(sentence)
-        assert f"The fit is doubtful. {sentence}" in bench.widget.notes.text.text()
+        assert "This fit will be doubtful." in shown[-1]
+        assert sentence in shown[-1]
+        assert "Do not trust this fit." in bench.widget.notes.verdict.text()
+        assert sentence in bench.widget.notes.verdict.text()
     finally:
         bench.close()

@@ -166,7 +166,7 @@ def test_the_result_comes_whatever_the_controls_say_meanwhile(bench):
     bench.widget.main_form.value = wrong
     bench.finish()
     assert {"scene all-in-focus", "scene MPI"} <= set(bench.names)
-    assert list(remembered.remembered("fit speed")) == ["preview on auto"]
+    assert list(remembered.remembered("fit times")) == ["preview on auto"]
 
 
 def test_a_fit_that_went_on_teaches_no_speed(bench, scene_capture, calibration):
@@ -177,7 +177,7 @@ def test_a_fit_that_went_on_teaches_no_speed(bench, scene_capture, calibration):
             break
     bench.run(settings)
     assert "Resuming the interrupted fit of scene." in bench.messages
-    assert remembered.remembered("fit speed") == {}
+    assert remembered.remembered("fit times") == {}
 
 
 def test_settings_survive_the_controls(bench):

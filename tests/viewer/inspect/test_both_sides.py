@@ -20,12 +20,12 @@ pytest.importorskip("napari")
 
 from napari_dpdeblur.viewer.inspect.color_bar import DefocusBar, colors_of
 from napari_dpdeblur.viewer.inspect.refocus_view import RefocusRenderers, focus_range
-from napari_dpdeblur.viewer.inspect.source import side_text
 from napari_dpdeblur.viewer.inspect.widget import InspectWidget
 from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.convert import run_layers
 from napari_dpdeblur.viewer.layers.metadata import DEFOCUS_MAP
 from napari_dpdeblur.viewer.layers.queries import layer_of
+from napari_dpdeblur.viewer.layers.units import side_text
 
 HEIGHT, WIDTH = 96, 128
 SCALES = np.array([0.8, 0.0, -0.4])

@@ -64,7 +64,7 @@ def test_two_points_give_metres_everywhere(widget, tmp_path):
     panel.apply_button.click()
     # 0.2 = A + B, 1.2 = A + B / 2
     assert widget.source.lens_constants == pytest.approx((2.2, -2.0), rel=1e-4)
-    assert widget.source.place_text(1.2) == "Defocus 1.20 behind, distance 2 m"
+    assert widget.source.unit("Defocus scale").sentence(1.2) == "Defocus 1.20 behind, distance 2 m"
     assert "focus plane at 0.909 m" in panel.status.text()
     assert panel.points[0].pixel == (40, 20), "the points stay"
     (kept,) = results(widget._viewer).values()

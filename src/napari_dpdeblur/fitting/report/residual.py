@@ -111,11 +111,11 @@ def judge(
         verdict = "acceptable"
         causes.append(
             f"There is too little texture: the defocus of {uncertain:.0%} of the pixels is "
-            "uncertain."
+            "uncertain; trust the map where the confidence is high."
         )
     if clipped > parameters.max_clipped:
         verdict = "acceptable"
-        causes.append(f"{clipped:.0%} of the pixels are clipped.")
+        causes.append(f"{clipped:.0%} of the pixels are clipped; use a shorter exposure.")
     miss = f"The layers miss the views by {residual_over_noise:.1f} times the noise"
     grades = {
         _grade(misfit_px, parameters.good_misfit_px, parameters.acceptable_misfit_px),
@@ -129,7 +129,9 @@ def judge(
         )
     elif "acceptable" in grades:
         verdict = "acceptable"
-        causes.append(f"{miss}: outlines or the calibration are not exact.")
+        causes.append(
+            f"{miss}: outlines or the calibration are not exact; look for rims around objects."
+        )
     return verdict, causes
 
 

@@ -35,6 +35,7 @@ LABELS = {
 }
 MAP_SCORES = ("aiwe1", "aiwe2", "one_minus_spearman", "right_sign")
 SHOWN_PERCENTILE = 99.0
+MAX_GAIN = 1.1  # ratio of mean brightness from which on two images count as of different units
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +101,27 @@ def _compare_images(
 ) -> tuple[dict[str, float], np.ndarray, str]:
     from napari_dpdeblur.evaluation.metrics import image_scores
 
+    gain = _gain(image, truth)
+    image = image * np.float32(gain)
     scores = image_scores(image, truth)
     aligned = scores.alignment.apply(image)
     error = np.abs(aligned - truth).mean(axis=0) / float(truth.max())
     moved_px = scores.alignment.corner_shift_px(*truth.shape[-2:])
     remark = scores.alignment.warning or f"aligned; corners moved by up to {moved_px:.1f} px"
+    if gain != 1.0:
+        remark += f"; brightness of the result multiplied by {gain:.3g} to match that of the truth"
     return {"psnr_db": scores.psnr_db, "ssim": scores.ssim, "mae": scores.mae}, error, remark
+
+
+def _gain(image: np.ndarray, truth: np.ndarray) -> float:
+    """Factor from the unit of an image to that of the truth; 1 if both have the same unit.
+
+    The ratio of the means, which needs no alignment. Below MAX_GAIN, a difference is an error of
+    the image, not another unit.
+    """
+    mean = float(image.mean())
+    gain = float(truth.mean()) / mean if mean > 0 else 1.0
+    return gain if max(gain, 1 / max(gain, 1e-12)) > MAX_GAIN else 1.0
 
 
 def _compare_maps(

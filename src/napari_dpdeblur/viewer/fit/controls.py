@@ -14,6 +14,8 @@ from napari_dpdeblur.errors import DpDeblurError, SettingsError
 from napari_dpdeblur.fitting.presets import PRESETS
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.jobs import fit_job
+from napari_dpdeblur.viewer.compare.bar import CompareBar
+from napari_dpdeblur.viewer.compare.before_layer import compared_group
 from napari_dpdeblur.viewer.fit.command import SETTINGS_FILE, fit_command
 from napari_dpdeblur.viewer.fit.devices import DeviceList
 from napari_dpdeblur.viewer.fit.estimate import estimate_text
@@ -96,7 +98,9 @@ class FitControls(JobControls):
             "More settings", "more_settings", "All other settings of the fit", self._more_content()
         )
         looks = in_row(self.preview_region_button, self.preview_whole_button)
-        parts = [self.main_form, self.visible_only, looks, self.plot, self.more]
+        self.compare = CompareBar(self._viewer, self)
+        self.compare.failed.connect(show_error)
+        parts = [self.main_form, self.visible_only, looks, self.compare, self.plot, self.more]
         # The notes come and go above the buttons, which stay where they are.
         self.notes = FitNotes(self)
         lay_out_scrolling(self, parts, pinned=[self.notes, self.estimate, self.panel])
@@ -223,8 +227,9 @@ class FitControls(JobControls):
         events.removed.connect(self.inputs.refresh)
 
     def settle(self) -> None:
-        """Update the estimate and remember the settings."""
+        """Update the estimate, and remember the settings."""
         self._update_estimate()
+        self.compare.set_group(compared_group(self._viewer, self.inputs.group))
         try:
             settings = self.settings().model_dump()
         except SettingsError:

@@ -4,46 +4,62 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from html import escape
 
 import pyqtgraph
-from qtpy.QtWidgets import QWidget
+from qtpy.QtWidgets import QVBoxLayout, QWidget
 from superqt.utils import QSignalThrottler
+
+from napari_dpdeblur.viewer.shared.controls import text_label
 
 HEIGHT_PX = 130
 COLORS = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#d55e00")  # safe for all eyes
 DRAW_MS = 250
 TICK_PX = -5  # outwards
-EMPTY, NOTE_COLOR = "The loss is plotted here", "#808080"
+INK = "#808080"  # readable on light and dark themes
 MAX_POINTS = 2000
 
 
-class LossPlot(pyqtgraph.PlotWidget):
-    """One curve for each term of the objective, on a logarithmic axis."""
+class LossPlot(QWidget):
+    """One curve for each term of the objective, on a logarithmic axis, with the names below it.
+
+    Hidden while there is no curve.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent, background=None, axisItems={"left": _PowerAxis("left")})
+        super().__init__(parent)
         self.setObjectName("loss_plot")
-        self.setFixedHeight(HEIGHT_PX)
         self.setToolTip("Terms of the objective at each step, on a logarithmic axis")
-        self.setMenuEnabled(False)
-        self.setLabel("bottom", "step")
-        self._note = pyqtgraph.TextItem(EMPTY, color=NOTE_COLOR, anchor=(0.5, 0.5))
+        self.plot = pyqtgraph.PlotWidget(background=None, axisItems={"left": _PowerAxis("left")})
+        self.plot.setFixedHeight(HEIGHT_PX)
+        self.plot.setMenuEnabled(False)
+        self.plot.setLabel("bottom", "step", color=INK)
         for side in ("left", "bottom"):
-            self.getAxis(side).setStyle(maxTickLevel=0)
-        self.getPlotItem().addLegend(offset=(-8, 4), labelTextSize="7pt", verSpacing=-6)
+            axis = self.plot.getAxis(side)
+            axis.setStyle(maxTickLevel=0, tickLength=TICK_PX)
+            axis.setPen(INK)
+            axis.setTextPen(INK)
+        # A label of the panel has the colours of its theme, and covers no curve.
+        self.legend = text_label("loss_legend", "Terms of the objective")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.plot)
+        layout.addWidget(self.legend)
         self._curves: dict[str, pyqtgraph.PlotDataItem] = {}
         self._points: dict[str, tuple[list[int], list[float]]] = {}
         self._steps = 0
         self._drawing = QSignalThrottler(QSignalThrottler.EmissionPolicy.Trailing, self)
         self._drawing.setTimeout(DRAW_MS)
         self._drawing.triggered.connect(self.draw)
-        self._show_axes(False)
+        self.hide()
 
     def start(self) -> None:
         """Remove the curves of the previous fit."""
-        self.clear()
+        self.plot.clear()
+        self.legend.clear()
         self._curves, self._points, self._steps = {}, {}, 0
-        self._show_axes(False)
+        self.hide()
 
     def add(self, losses: Mapping[str, float]) -> None:
         """Add the losses of one step; drawn later, together with others."""
@@ -60,30 +76,31 @@ class LossPlot(pyqtgraph.PlotWidget):
 
     def draw(self) -> None:
         """Show everything that was added."""
-        self._show_axes(any(values for _, values in self._points.values()))
+        self.setVisible(any(values for _, values in self._points.values()))
         for number, (name, (steps, values)) in enumerate(self._points.items()):
             if values and name not in self._curves:
                 pen = pyqtgraph.mkPen(COLORS[number % len(COLORS)], width=2)
-                self._curves[name] = self.plot(name=name, pen=pen)
+                self._curves[name] = self.plot.plot(name=name, pen=pen)
+                self._name_curves()
             if values:
                 self._curves[name].setData(steps, values)
 
-    def _show_axes(self, has_curves: bool) -> None:
-        """Hide the numbers of the axes while there is no curve."""
-        for side in ("left", "bottom"):
-            self.getAxis(side).setStyle(
-                showValues=has_curves, tickLength=TICK_PX if has_curves else 0
-            )
-        if has_curves and self._note.scene() is not None:
-            self.removeItem(self._note)
-            self.enableAutoRange()
-        elif not has_curves and self._note.scene() is None:
-            self.addItem(self._note, ignoreBounds=True)
-            self.setRange(xRange=(-1, 1), yRange=(-1, 1))
+    def _name_curves(self) -> None:
+        """Name the curves in their colours below the plot."""
+        names = [
+            f'<span style="color:{pen_color(curve)}">&#9632;</span>&nbsp;{escape(name)}'
+            for name, curve in self._curves.items()
+        ]
+        self.legend.setText(" &nbsp;".join(names))
 
     def values(self) -> dict[str, list[float]]:
         """The points of each curve."""
         return {name: [10**value for value in values] for name, (_, values) in self._points.items()}
+
+
+def pen_color(curve: pyqtgraph.PlotDataItem) -> str:
+    """The colour of a curve."""
+    return str(curve.opts["pen"].color().name())
 
 
 class _PowerAxis(pyqtgraph.AxisItem):

@@ -9,6 +9,7 @@ from typing import Any
 from napari.utils.notifications import show_error, show_info, show_warning
 
 from napari_dpdeblur.calibration import Calibration
+from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.jobs import fit_job
@@ -16,12 +17,14 @@ from napari_dpdeblur.jobs.lens_job import KERNELS
 from napari_dpdeblur.jobs.messages import Job, Progress
 from napari_dpdeblur.results import Result
 from napari_dpdeblur.viewer.fit.controls import FitControls
-from napari_dpdeblur.viewer.fit.estimate import learn_speed
+from napari_dpdeblur.viewer.fit.estimate import learn_time
+from napari_dpdeblur.viewer.fit.housekeeping import Housekeeping
 from napari_dpdeblur.viewer.fit.previews import PreviewLayers
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import put_steps
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
 from napari_dpdeblur.viewer.layers.convert import hidden, run_layers
+from napari_dpdeblur.viewer.layers.hygiene import PREVIEW_SUFFIX
 from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, LayerData, layer_info
 from napari_dpdeblur.viewer.open.fit_queue import WaitingFit, fit_queue
 from napari_dpdeblur.viewer.shared.task_queue import GuiTaskQueue
@@ -29,7 +32,6 @@ from napari_dpdeblur.viewer.shared.timers import call_later
 from napari_dpdeblur.viewer.shared.worker_panel import duration_text
 
 LOW_RESOLUTION, MIN_LOW_PX = 4, 48
-PREVIEW_SUFFIX = " preview"
 SWAP_VIEWS = "swap_views"  # the setting that exchanges left and right
 TITLE = "The fit"
 
@@ -40,6 +42,7 @@ class FitWidget(FitControls):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(queries.unwrapped_viewer(napari_viewer))
         self._previews: PreviewLayers | None = None  # of the last fit
+        self._capture: DualPixelCapture | None = None
         self._capture_group = ""
         self._group = ""
         self._settings = FitSettings()  # of the fit, whatever the controls say now
@@ -49,10 +52,12 @@ class FitWidget(FitControls):
         self._removed: list[str] = []
         self._tasks = GuiTaskQueue(self)
         self.panel.run_while_busy = "Run next"
+        self._housekeeping = Housekeeping(self._viewer, self._tasks)
         self.panel.run_clicked.connect(self.run)
         self.preview_region_button.clicked.connect(lambda: self.preview_region())
         self.preview_whole_button.clicked.connect(lambda: self.preview_whole())
         self.notes.swap_clicked.connect(self.swap_views)
+        self.notes.undo_clicked.connect(self._bring_back)
         self._follow_worker()
         self._viewer.layers.events.removed.connect(self._on_layer_removed)
 
@@ -116,8 +121,9 @@ class FitWidget(FitControls):
         """Start a fit whose turn it is."""
         self._settings, self._expected_s = request.settings, expected_s
         self._is_resumable = request.is_resumable
-        self._capture_group = group
+        self._capture, self._capture_group = request.capture, group
         group = self._group = group + suffix
+        self.compare.reset()
         self._previews = PreviewLayers(self._viewer, group, self._tasks)
         self.plot.start()
         self.notes.clear()
@@ -130,6 +136,7 @@ class FitWidget(FitControls):
         """Stop the fit and forget those that wait; its previews are kept."""
         fit_queue().forget(self)
         super().stop_all()
+        self.compare.stop()
         self._tasks.finish()
         self._keep_pictures()
 
@@ -148,6 +155,9 @@ class FitWidget(FitControls):
 
     def _show(self, event: Progress) -> None:
         self.plot.add(event.losses)
+        if fit_job.FIELD in event.found and self._capture is not None:
+            field = event.found[fit_job.FIELD]
+            self._housekeeping.show_field(self._capture_group, field, self._capture)
         if KERNELS in event.found:
             self.notes.show_kernels(event.found[KERNELS])
         if fit_job.ESTIMATED_LENS in event.found:
@@ -175,17 +185,24 @@ class FitWidget(FitControls):
         self.panel.say("Creating layers...")
         text = f"Done in {duration_text(elapsed_s)}.{where}"
         steps = [] if self._previews is None else self._previews.steps_to_result(pieces)
+        steps += self._housekeeping.steps_after_result(self._group)
         self._tasks.add([*steps, lambda: self._show_result(text)])
         self.notes.show_notes(result)
         is_whole = not result.provenance.get(fit_job.IS_RESUMED) and not self.panel.was_paused
         if self._is_resumable and is_whole:
-            learn_speed(self._expected_s, elapsed_s, self._settings)
+            learn_time(self._expected_s, elapsed_s, self._settings)
 
     def _show_result(self, text: str) -> None:
         image = queries.layer_of(self._viewer, self._group, ALL_IN_FOCUS)
         if image is not None:
             self._viewer.layers.selection.active = image
+        self.compare.set_group(self._group)
+        self.notes.show_removed(len(self._housekeeping.removed))
         self.panel.say(text)
+
+    def _bring_back(self) -> None:
+        self._housekeeping.bring_back()
+        self.notes.show_removed(0)
 
     def _keep_partial(self, seen: Progress | None) -> None:
         names = self._keep_pictures()
@@ -203,11 +220,21 @@ class FitWidget(FitControls):
 
     def _on_layer_removed(self, event: Any) -> None:
         info = layer_info(event.value)
+        if info is not None and info.group == self._group and info.defocus_scales:
+            call_later(self._forget_lost_result)
         if info is None or info.capture is None or info.group != self._capture_group:
             return
         if self.panel.worker.is_running:
             self._removed.append(event.value.name)
             call_later(self._report_removed)  # of all in one sentence
+
+    def _forget_lost_result(self) -> None:
+        """Clear what the panel says about a result whose layers are gone."""
+        is_busy = self.panel.worker.is_running or self._tasks.is_busy
+        if not is_busy and not self._housekeeping.has_result(self._group):
+            self.panel.say("")
+            self.panel.bar.setValue(0)
+            self.notes.clear()
 
     def _report_removed(self) -> None:
         names, self._removed = self._removed, []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from napari_dpdeblur.viewer.layers.metadata import kind_of
+from napari_dpdeblur.viewer.layers.metadata import BEFORE, kind_of
 from napari_dpdeblur.viewer.layers.queries import own_layers
 
 LAYER_VIEW, REFOCUSED, DEPTH_VIEW = "layer view", "refocused", "3D layers"
@@ -20,8 +20,13 @@ class CanvasState:
         self._before: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
     def show(self, shown: Any) -> None:
-        """Show a layer and hide the other layers of this plugin."""
+        """Show a layer and hide the other layers of this plugin.
+
+        The capture stays while it is compared with what is shown.
+        """
         for layer in own_layers(self._viewer):
+            if kind_of(layer) == BEFORE:
+                continue
             self._before.setdefault(layer, layer.visible and kind_of(layer) not in INSPECTED)
             if layer.visible != (layer is shown):
                 layer.visible = layer is shown
@@ -39,9 +44,3 @@ class CanvasState:
             else:
                 layer.visible = visible
         self._before.clear()
-
-
-def camera_of(viewer: Any) -> Any:
-    """The camera, in any supported version of napari."""
-    scene = getattr(viewer, "scene", None)  # since napari 0.9
-    return viewer.camera if scene is None else scene.camera

@@ -1,20 +1,25 @@
-"""A colour bar of the defocus map, with the focus plane and the pixel under the cursor marked."""
+"""The read-out of the pixel under the cursor, with a colour bar of the defocus map."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-from qtpy.QtCore import QPointF, QRectF, Qt
+from qtpy.QtCore import QPointF, QRectF, Qt, Signal
 from qtpy.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen, QPolygonF
-from qtpy.QtWidgets import QWidget
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from napari_dpdeblur.results.defocus_colors import ColorScale
 from napari_dpdeblur.viewer.inspect.slider import FOCUS, MARK_COLOR, TICK_PX
-from napari_dpdeblur.viewer.inspect.source import MpiSource, side_text
+from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.metadata import DEFOCUS_MAP
 from napari_dpdeblur.viewer.layers.queries import layer_of
+from napari_dpdeblur.viewer.layers.units import DEFOCUS, DISTANCE, UNITS, DefocusUnit
+from napari_dpdeblur.viewer.shared import remembered
+from napari_dpdeblur.viewer.shared.controls import choice, ignore_wheel
 
+SECTION = "inspect"
+NOTHING_UNDER_CURSOR = "Move the cursor over the image to read the defocus."
 BAR_PX, MARGIN_PX = 12, 6
 SAMPLES = 257
 
@@ -31,12 +36,18 @@ class DefocusBar(QWidget):
         )
         self._colors = colors
         self._value: float | None = None
+        self._unit = DefocusUnit()
         line_px = self.fontMetrics().lineSpacing()
         self.setFixedHeight(TICK_PX + BAR_PX + TICK_PX + line_px)
 
     def show_value(self, defocus: float | None) -> None:
         """Mark a defocus scale, or none."""
         self._value = defocus
+        self.update()
+
+    def set_unit(self, unit: DefocusUnit) -> None:
+        """Name the ends and the focus in another unit."""
+        self._unit = unit
         self.update()
 
     def position_px(self, defocus: float) -> float | None:
@@ -54,7 +65,13 @@ class DefocusBar(QWidget):
         if scale is None:
             return "", ""
         low, high = scale.limits
-        return side_text(low), side_text(high)
+        return self._unit.short(low), self._unit.short(high)
+
+    @property
+    def focus_label(self) -> str:
+        """What the focus plane is called."""
+        known = self._unit.name == DISTANCE and self._unit.constants is not None
+        return f"{FOCUS} {self._unit.distance(0.0)}" if known else FOCUS
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Qt: draw the bar, its ends, the focus and the value."""
@@ -80,12 +97,12 @@ class DefocusBar(QWidget):
         for top in (bar.top() - TICK_PX, bar.bottom()):
             painter.drawLine(QPointF(x, top), QPointF(x, top + TICK_PX))
         metrics = self.fontMetrics()
-        half = metrics.horizontalAdvance(FOCUS) / 2
+        half = metrics.horizontalAdvance(self.focus_label) / 2
         front, behind = (metrics.horizontalAdvance(text) for text in self.labels())
         gap = metrics.horizontalAdvance(" ")
         if below.left() + front + gap < x - half and x + half + gap < below.right() - behind:
             place = QRectF(x - half - 1, below.top(), 2 * half + 2, below.height())
-            painter.drawText(place, Qt.AlignmentFlag.AlignHCenter, FOCUS)
+            painter.drawText(place, Qt.AlignmentFlag.AlignHCenter, self.focus_label)
 
     def _draw_value(self, painter: QPainter, bar: QRectF) -> None:
         x = None if self._value is None else self.position_px(self._value)
@@ -97,6 +114,79 @@ class DefocusBar(QWidget):
         painter.setPen(QPen(QColor("black")))
         painter.setBrush(QColor("white"))
         painter.drawPolygon(QPolygonF(corners))
+
+
+class ReadOut(QWidget):
+    """What the pixel under the cursor has, in the unit that the user chooses, and the bar."""
+
+    changed = Signal()
+
+    def __init__(self, colors: Callable[[], ColorScale | None]) -> None:
+        super().__init__()
+        self._source: MpiSource | None = None
+        self.text = QLabel(NOTHING_UNDER_CURSOR, objectName="inspect_reading", wordWrap=True)
+        self.text.setToolTip("Defocus, side of the focus plane and distance under the cursor.")
+        self.text.setMinimumHeight(2 * self.text.fontMetrics().lineSpacing())
+        self.bar = DefocusBar(colors)
+        self.unit = choice(
+            "inspect_unit",
+            "Unit of the read-out and the colour bar: multiples of the calibrated blur, width of "
+            "the blur in pixels (needs the calibration), or metres (needs the lens constants: see "
+            "Depth).",
+        )
+        self.unit.addItems(list(UNITS))
+        ignore_wheel(self.unit)
+        kept = remembered.remembered(SECTION, {"unit": DEFOCUS})["unit"]
+        self._wanted = kept if kept in UNITS else DEFOCUS
+        self.unit.activated.connect(lambda _: self._choose())
+        row = QHBoxLayout()
+        row.addWidget(QLabel("Read in"))
+        row.addWidget(self.unit, stretch=1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(2)
+        layout.addWidget(self.text)
+        layout.addWidget(self.bar)
+        layout.addLayout(row)
+
+    @property
+    def chosen(self) -> DefocusUnit:
+        """The unit that is used."""
+        name = self.unit.currentText()
+        return DefocusUnit() if self._source is None else self._source.unit(name)
+
+    def set_source(self, source: MpiSource | None) -> None:
+        """Read another multiplane image; a unit that it does not know is not offered."""
+        self._source = source
+        known = [source is not None and source.unit(name).is_known for name in UNITS]
+        for number, is_known in enumerate(known):
+            self.unit.model().item(number).setEnabled(is_known)
+        wanted = UNITS.index(self._wanted)
+        self.unit.setCurrentIndex(wanted if known[wanted] else 0)
+        self.show_nothing()
+        self._use()
+
+    def show_pixel(self, defocus: float, place: tuple[int, int], layer: int) -> None:
+        """Show a defocus scale at a place, and the layer that contributes most."""
+        self.bar.show_value(defocus)
+        self.text.setText(
+            f"{self.chosen.sentence(defocus)}\n"
+            f"Row {place[0]}, column {place[1]}, mostly layer {layer}"
+        )
+
+    def show_nothing(self) -> None:
+        """The cursor is outside of the image."""
+        self.text.setText(NOTHING_UNDER_CURSOR)
+        self.bar.show_value(None)
+
+    def _choose(self) -> None:
+        self._wanted = self.unit.currentText()
+        remembered.remember(SECTION, {"unit": self._wanted})
+        self._use()
+
+    def _use(self) -> None:
+        self.bar.set_unit(self.chosen)
+        self.changed.emit()
 
 
 def colors_of(source: MpiSource | None, viewer: object) -> ColorScale | None:

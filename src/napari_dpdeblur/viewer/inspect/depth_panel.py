@@ -12,10 +12,11 @@ from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QFormLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
 
 from napari_dpdeblur.results.refocus.mesh import LayerMesh, layer_meshes
-from napari_dpdeblur.viewer.inspect.canvas_state import DEPTH_VIEW, CanvasState, camera_of
+from napari_dpdeblur.viewer.inspect.canvas_state import DEPTH_VIEW, CanvasState
 from napari_dpdeblur.viewer.inspect.known_distances import KnownDistances
 from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.add import put_layers
+from napari_dpdeblur.viewer.layers.camera import camera_of
 from napari_dpdeblur.viewer.layers.convert import display_stack, make_layer
 from napari_dpdeblur.viewer.layers.metadata import LayerInfo
 from napari_dpdeblur.viewer.layers.placement import stacked
@@ -59,13 +60,14 @@ class _Before:
     point: tuple[float, ...]
     pose: dict[str, Any]
     shown: Any
+    selected: tuple[Any, ...]
 
     @classmethod
     def of(cls, viewer: Any) -> _Before:
         camera, dims = camera_of(viewer), viewer.dims
         pose = {name: getattr(camera, name) for name in POSE}
         shown = next((layer for layer in reversed(own_layers(viewer)) if layer.visible), None)
-        return cls(dims.ndisplay, dims.point, pose, shown)
+        return cls(dims.ndisplay, dims.point, pose, shown, tuple(viewer.layers.selection))
 
     def restore(self, viewer: Any) -> None:
         viewer.dims.ndisplay = self.ndisplay
@@ -73,6 +75,11 @@ class _Before:
             setattr(camera_of(viewer), name, value)
         if len(self.point) == viewer.dims.ndim:
             viewer.dims.point = self.point
+
+    def select_again(self, viewer: Any, otherwise: Any) -> None:
+        """Select the layers that were selected, else another one."""
+        kept = [layer for layer in self.selected if layer in viewer.layers]
+        viewer.layers.selection = set(kept or [otherwise])
 
 
 class DepthPanel(QWidget):
@@ -196,6 +203,7 @@ class DepthPanel(QWidget):
             if self._source is not None:
                 shown = before.shown if before.shown in self._viewer.layers else self._source.layer
                 self._canvas.show(shown)
+                before.select_again(self._viewer, shown)
             self.left.emit()
 
     def _mesh(self, source: MpiSource, meshes: list[LayerMesh]) -> tuple[np.ndarray, np.ndarray]:

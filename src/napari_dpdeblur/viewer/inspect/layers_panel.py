@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import (
     QFormLayout,
@@ -16,33 +15,19 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_dpdeblur.optics.mpi import MultiplaneImage, transmittance
-from napari_dpdeblur.results.export import display_values
+from napari_dpdeblur.optics.mpi import transmittance
 from napari_dpdeblur.viewer.inspect.canvas_state import LAYER_VIEW, CanvasState
 from napari_dpdeblur.viewer.inspect.slider import FocusRuler
 from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.layers.convert import GAMMA, display_stack, make_layer
+from napari_dpdeblur.viewer.layers.channels import BY_DEPTH, CHANNELS, TRANSPARENT, channel_data
+from napari_dpdeblur.viewer.layers.convert import make_layer
 from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo
 from napari_dpdeblur.viewer.layers.placement import stacked
 from napari_dpdeblur.viewer.layers.queries import layer_of
+from napari_dpdeblur.viewer.layers.units import DefocusUnit
 from napari_dpdeblur.viewer.shared.controls import choice
 from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
-
-TRANSPARENT = "Layer (RGBA)"
-MARKED = "Hidden part marked"
-MARK, MARK_SHARE = np.array([230, 60, 200]), 0.5  # colour, and how much of it a hidden part gets
-COLOR, ALPHA = "Colour", "Alpha"
-TRANSMITTANCE, PREMULTIPLIED = "Transmittance", "Colour x alpha"
-CHANNELS = {
-    TRANSPARENT: "The layer itself, transparent where it is empty.",
-    MARKED: "The layer, with what was filled in behind nearer layers in another colour.",
-    COLOR: "Colour of the layer, also where it is transparent or occluded.",
-    ALPHA: "Opacity of the layer: 0 is black, 1 is white.",
-    TRANSMITTANCE: "Fraction of the layer that reaches the camera past all nearer layers; "
-    "sums to 1 over all layers.",
-    PREMULTIPLIED: "Colour times alpha: the light from the layer itself.",
-}
 
 
 class LayersPanel(QWidget):
@@ -54,6 +39,7 @@ class LayersPanel(QWidget):
         super().__init__(parent)
         self._viewer, self._canvas = viewer, canvas
         self._source: MpiSource | None = None
+        self._unit = DefocusUnit()
         self._worker = LatestTask(self)
         self._worker.done.connect(self._show_view)
         self._worker.failed.connect(lambda _, text: self.failed.emit(text))
@@ -110,11 +96,18 @@ class LayersPanel(QWidget):
         self._shares = transmittance(self._shares).mean(axis=(1, 2, 3))
         self._follow_dims()
 
+    def set_unit(self, unit: DefocusUnit) -> None:
+        """Describe the layers in another unit."""
+        self._unit = unit
+        self._describe(self.slider.value())
+
     def activate(self) -> None:
         """Show the chosen channel."""
         if self._source is None:
             return
         channel, source = self.channel.currentText(), self._source
+        for control in (self.slider, self.back, self.front):
+            control.setEnabled(channel != BY_DEPTH)  # which shows all layers at once
         if channel == TRANSPARENT:
             self._worker.drop()
             self._canvas.show(source.layer)
@@ -167,45 +160,19 @@ class LayersPanel(QWidget):
         if source is None or not 0 <= number < source.layers:
             return
         scale = float(source.stack.defocus_scales[number])
-        place = {0: " (farthest)", source.layers - 1: " (nearest)"}.get(number, "")
+        # Counted as napari's slider does.
         self.text.setText(
-            f"Layer {number + 1} of {source.layers}{place}\n"
-            f"{source.place_text(scale)}\n"
+            f"Layer {number} (0 is the farthest, {source.layers - 1} the nearest)\n"
+            f"{self._unit.sentence(scale)}\n"
             f"Contributes {100 * self._shares[number]:.1f} % of the image"
         )
 
 
 def channel_layer(source: MpiSource, channel: str) -> LayerData:
-    """One channel of all layers as a stack for napari's slider."""
-    stack = source.stack
-    name = f"{source.layer.name} {channel.lower()}"
-    look: dict[str, Any]
-    if channel == MARKED:
-        data, look = _marked(stack, source.white), {"rgb": True}
-    elif channel in (ALPHA, TRANSMITTANCE):
-        values = stack.alpha if channel == ALPHA else transmittance(stack.alpha)
-        data = values[:, 0]
-        look = {"contrast_limits": (0.0, 1.0)}
-    else:
-        color = stack.color if channel == COLOR else stack.color * stack.alpha
-        data, look = _shown_colors(color, source.white)
+    """One channel of all layers, as a stack for napari's slider unless it shows all at once."""
+    data, look = channel_data(source.stack, channel, source.white, source.colors)
+    placed = source.placed()
     info = LayerInfo(LAYER_VIEW, source.group, channel=channel)
-    layer = make_layer(data, info, stacked(source.placed()), **look)
-    layer[1]["name"] = name
+    layer = make_layer(data, info, placed if channel == BY_DEPTH else stacked(placed), **look)
+    layer[1]["name"] = f"{source.layer.name} {channel.lower()}"
     return layer
-
-
-def _marked(stack: MultiplaneImage, white: float) -> np.ndarray:
-    """Layers as RGBA bytes (L, H, W, 4), with their hidden parts coloured."""
-    pixels = display_stack(stack, white)
-    hidden = MARK_SHARE * (1 - stack.visibility()[:, 0, ..., None])
-    pixels[..., :3] = np.round(pixels[..., :3] * (1 - hidden) + MARK * hidden)
-    return pixels
-
-
-def _shown_colors(color: np.ndarray, white: float) -> tuple[np.ndarray, dict[str, Any]]:
-    """Linear colours (L, C, H, W) as grey values with a gamma or as bytes."""
-    if color.shape[1] == 1:
-        return color[:, 0], {"contrast_limits": (0.0, max(white, 1e-6)), "gamma": GAMMA}
-    pages = [display_values(layer, white, np.uint8) for layer in color]
-    return np.stack(pages), {"rgb": True}

@@ -14,15 +14,14 @@ from napari_dpdeblur.optics.mpi import MultiplaneImage, transmittance
 from napari_dpdeblur.results.defocus_colors import ColorScale, color_scale
 from napari_dpdeblur.results.preview import white_point
 from napari_dpdeblur.results.refocus.aperture import Aperture, calibrated_aperture
-from napari_dpdeblur.results.result import stored_constants, stored_lens_model
+from napari_dpdeblur.results.result import VERDICT, stored_constants, stored_lens_model
 from napari_dpdeblur.viewer.layers.metadata import MPI, LayerInfo, layer_info
 from napari_dpdeblur.viewer.layers.placement import Placement, placement
 from napari_dpdeblur.viewer.layers.queries import calibrations, described_layers
+from napari_dpdeblur.viewer.layers.units import DefocusUnit, blur_width_px
 
 _hashes: WeakKeyDictionary[Calibration, str] = WeakKeyDictionary()
 SAMPLING = 4  # every fourth pixel is enough to find the white point and the colours
-FOCUSED = "in focus"
-IN_FOCUS = 0.02  # blur that nobody sees: a quarter of a pixel for kernels of 12 px
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +97,6 @@ class MpiSource:
             return None
         return float(np.interp(0.0, scales[::-1], np.arange(len(scales))[::-1]))
 
-    def place_text(self, defocus: float) -> str:
-        """Side of the focus plane, and the distance where the calibration knows the lens."""
-        side = side_text(defocus)
-        text = side.capitalize() if side == FOCUSED else f"Defocus {side}"
-        distance = self.distance_text(defocus)
-        return f"{text}, distance {distance}" if distance else text
-
     @property
     def lens_constants(self) -> tuple[float, float] | None:
         """A and B of d = A + B / Z, of the calibration or as stored with the run."""
@@ -112,15 +104,16 @@ class MpiSource:
             return self.calibration.lens_constants
         return stored_constants(self.info.provenance)
 
-    def distance_text(self, defocus: float) -> str:
-        """The distance of a defocus scale, where the calibration knows the lens; else empty."""
-        constants = self.lens_constants
-        if constants is None:
-            return ""
-        from napari_dpdeblur.calibration.distance import distance_m
+    @property
+    def verdict(self) -> dict[str, Any]:
+        """The verdict on the fit; empty if unknown."""
+        found = self.info.provenance.get(VERDICT)
+        return found if isinstance(found, dict) else {}
 
-        metres = float(distance_m(defocus, constants))
-        return f"{metres:.3g} m" if np.isfinite(metres) else "infinitely far"
+    def unit(self, name: str) -> DefocusUnit:
+        """How to read the defocus of this image in a unit."""
+        width = None if self.calibration is None else blur_width_px(self.calibration)
+        return DefocusUnit(name, width, self.lens_constants)
 
 
 def mpi_layers(viewer: Any) -> dict[str, Any]:
@@ -144,13 +137,6 @@ def mpi_source(viewer: Any, layer: Any) -> MpiSource:
     white = white_point(sampled.all_in_focus())
     colors = color_scale(sampled.defocus_map(), (float(np.min(scales)), float(np.max(scales))))
     return MpiSource(layer, info, info.mpi, calibration_of(viewer, info), white, colors)
-
-
-def side_text(defocus: float) -> str:
-    """A defocus scale as its amount and its side of the focus plane."""
-    if abs(defocus) < IN_FOCUS:
-        return FOCUSED
-    return f"{abs(defocus):.2f} {'behind' if defocus > 0 else 'in front'}"
 
 
 def calibration_of(viewer: Any, info: LayerInfo) -> Calibration | None:

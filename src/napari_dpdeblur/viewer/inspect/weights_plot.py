@@ -11,7 +11,7 @@ BAR_COLOR = "#5aa9e6"
 MEAN_COLOR = "#ffb454"
 FOCUS_COLOR = "#8f929c"
 LABEL_ANCHORS = [(-0.2, 0.5), (1.2, 0.5)]  # right or left of the line, clear of its bar
-HEIGHT_PX = 150
+HEIGHT_PX = 120
 BAR_SHARE = 0.8
 
 

@@ -7,20 +7,14 @@ from typing import Any
 from weakref import ref
 
 from napari.utils.notifications import show_error
-from qtpy.QtCore import QSize, Qt
-from qtpy.QtWidgets import (
-    QFormLayout,
-    QFrame,
-    QLabel,
-    QScrollArea,
-    QTabWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from qtpy.QtCore import QEvent, QSize
+from qtpy.QtWidgets import QFormLayout, QLabel, QScrollArea, QTabWidget, QVBoxLayout, QWidget
 
 from napari_dpdeblur.results.refocus.renderer import Shot
+from napari_dpdeblur.viewer.compare.bar import CompareBar
+from napari_dpdeblur.viewer.fit.verdict import VerdictLabel
 from napari_dpdeblur.viewer.inspect.canvas_state import CanvasState
-from napari_dpdeblur.viewer.inspect.color_bar import DefocusBar, colors_of
+from napari_dpdeblur.viewer.inspect.color_bar import ReadOut, colors_of
 from napari_dpdeblur.viewer.inspect.depth_panel import DepthPanel
 from napari_dpdeblur.viewer.inspect.export_section import ExportSection
 from napari_dpdeblur.viewer.inspect.layers_panel import LayersPanel
@@ -33,17 +27,18 @@ from napari_dpdeblur.viewer.inspect.source import (
     mpi_source,
 )
 from napari_dpdeblur.viewer.inspect.weights_plot import WeightsPlot
-from napari_dpdeblur.viewer.layers.metadata import layer_info
+from napari_dpdeblur.viewer.layers.hygiene import is_preview, newest_result
+from napari_dpdeblur.viewer.layers.metadata import group_of, layer_info
 from napari_dpdeblur.viewer.layers.queries import unwrapped_viewer
-from napari_dpdeblur.viewer.shared.controls import choice
+from napari_dpdeblur.viewer.shared.controls import choice, lay_out_scrolling
 from napari_dpdeblur.viewer.shared.dock import DockedWidget
 from napari_dpdeblur.viewer.shared.timers import call_later
 
 NOTHING_OPEN = (
     "No multiplane image is open. Fit a capture, or open a run folder with File > Open Folder."
 )
-NOTHING_UNDER_CURSOR = "Move the cursor over the image to read the defocus."
 MIN_WIDTH_PX = 320
+SHOWN_MS = 300  # after which a panel that was put into a window is in front, or behind another one
 STEP_KEYS = {",": -1, ".": 1}
 
 
@@ -56,6 +51,7 @@ class InspectWidget(DockedWidget):
         self._viewer = unwrapped_viewer(napari_viewer)
         self._canvas = CanvasState(self._viewer)
         self._source: MpiSource | None = None
+        self._is_away = False  # another panel is in front
         self._build()
         self._listen()
         self._refresh()
@@ -69,51 +65,49 @@ class InspectWidget(DockedWidget):
         self.choice = choice("inspect_mpi", "Multiplane image to inspect.")
         self.choice.currentTextChanged.connect(self._on_choice)
         self.message = QLabel(NOTHING_OPEN, objectName="inspect_message", wordWrap=True)
+        self.verdict = VerdictLabel("inspect_verdict", self)
+        self.compare = CompareBar(self._viewer, self)
         self.layers_panel = LayersPanel(self._viewer, self._canvas)
         self.refocus_panel = RefocusPanel(self._viewer, self._canvas)
-        self.export = ExportSection(self._export_scene, self.refocus_panel)
-        self.refocus_panel.layout().addWidget(self.export)
         self.refocus_panel.layout().addStretch()
+        self.save_panel = QWidget()
+        self.export = ExportSection(self._export_scene, self.save_panel)
+        saving = QVBoxLayout(self.save_panel)
+        saving.addWidget(self.export)
+        saving.addStretch()
         self.depth_panel = DepthPanel(self._viewer, self._canvas)
         self.tabs = QTabWidget(objectName="inspect_tabs")
         self.tabs.setToolTip("Ways to look at the multiplane image.")
         self.tabs.addTab(self.layers_panel, "Layers")
         self.tabs.addTab(self.refocus_panel, "Refocus")
         self.tabs.addTab(self.depth_panel, "Depth")
-        self.reading = QLabel(NOTHING_UNDER_CURSOR, objectName="inspect_reading", wordWrap=True)
-        self.reading.setToolTip("Defocus, side of the focus plane and distance under the cursor.")
-        self.reading.setMinimumHeight(2 * self.reading.fontMetrics().lineSpacing())
-        self.bar = DefocusBar(lambda: colors_of(self._source, self._viewer))
+        self.tabs.addTab(self.save_panel, "Save")
+        self.read_out = ReadOut(lambda: colors_of(self._source, self._viewer))
+        self.reading, self.bar = self.read_out.text, self.read_out.bar
         self.plot = WeightsPlot()
         self._lay_out()
 
     def _lay_out(self) -> None:
-        inside = QWidget()
-        form = QFormLayout()
+        chosen = QWidget()
+        form = QFormLayout(chosen)
+        form.setContentsMargins(0, 0, 0, 0)
         form.addRow("Image", self.choice)
-        layout = QVBoxLayout(inside)
-        layout.addLayout(form)
-        for widget in (self.message, self.tabs, self.reading, self.bar, self.plot):
-            layout.addWidget(widget)
-        layout.addStretch()
-        scroll = QScrollArea(objectName="inspect_scroll", widgetResizable=True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(inside)
-        scroll.setMinimumWidth(MIN_WIDTH_PX)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(scroll)
+        parts = [chosen, self.message, self.verdict, self.compare, self.tabs, self.plot]
+        lay_out_scrolling(self, parts, pinned=[self.read_out])
+        self.findChild(QScrollArea, "scroll").setMinimumWidth(MIN_WIDTH_PX)
 
     def _listen(self) -> None:
         self.tabs.currentChanged.connect(self._activate_tab)
         self.depth_panel.left.connect(self._activate_tab)
         self.depth_panel.distances.applied.connect(self._use_new_constants)
-        for part in (self.layers_panel, self.refocus_panel, self.depth_panel, self.export):
+        self.read_out.changed.connect(lambda: self.layers_panel.set_unit(self.read_out.chosen))
+        panels = (self.layers_panel, self.refocus_panel, self.depth_panel)
+        for part in (*panels, self.export, self.compare):
             part.failed.connect(show_error)
         events = self._viewer.layers.events
         for event in (events.inserted, events.removed):
             event.connect(self._refresh)
+        self._viewer.layers.selection.events.active.connect(self._on_selection)
         self._on_move, self._on_press = _weak(self, "_read_cursor"), _weak(self, "_click")
         self._viewer.mouse_move_callbacks.append(self._on_move)
         self._viewer.mouse_drag_callbacks.append(self._on_press)
@@ -130,28 +124,85 @@ class InspectWidget(DockedWidget):
         events = self._viewer.layers.events
         for event in (events.inserted, events.removed):
             event.disconnect(self._refresh)
+        self._viewer.layers.selection.events.active.disconnect(self._on_selection)
         self._viewer.mouse_move_callbacks.remove(self._on_move)
         self._viewer.mouse_drag_callbacks.remove(self._on_press)
         for key in STEP_KEYS:
             self._viewer.bind_key(key, None)
-        for part in (self.depth_panel, self.layers_panel, self.refocus_panel, self.export):
+        panels = (self.depth_panel, self.layers_panel, self.refocus_panel)
+        for part in (*panels, self.export, self.compare):
             part.stop()
         self._canvas.restore()
         if self._source is not None:
             self._source.layer.events.data.disconnect(self._on_new_data)
 
+    def event(self, event: Any) -> bool:
+        """Qt: the canvas belongs to this panel only while it is in front."""
+        handled = super().event(event)
+        kind = event.type()
+        if kind == QEvent.Type.Hide and not event.spontaneous():
+            self._step_back()
+        elif kind == QEvent.Type.Show and self._is_away:
+            self._is_away = False
+            self._choose(newest=True)
+        elif kind == QEvent.Type.ParentChange:
+            call_later(self._check_place, SHOWN_MS)
+        return handled
+
+    def _check_place(self) -> None:
+        """Step back if this is a page of a tab widget that is not in front."""
+        window = self.window()
+        if window is not self and window.isVisible() and not self.isVisible():
+            self._step_back()
+
+    def _step_back(self) -> None:
+        """Restore the canvas as it was before."""
+        if self.is_closed or self._is_away:
+            return
+        self._is_away = True
+        self.refocus_panel.deactivate()
+        self.depth_panel.toggle.setChecked(False)
+        self.compare.reset()
+        self._canvas.restore()
+
     def _refresh(self, _: Any = None) -> None:
-        """The layer list has changed."""
+        """The layer list has changed: a new result is shown, unless it is a quick look."""
         known = mpi_layers(self._viewer)
         shown = [self.choice.itemText(i) for i in range(self.choice.count())]
-        if shown != list(known):
-            current = self.choice.currentText()
+        if shown == list(known):
+            self._on_choice()
+            return
+        current = self.choice.currentText()
+        self.choice.blockSignals(True)
+        self.choice.clear()
+        self.choice.addItems(list(known))
+        self.choice.setCurrentText(current)
+        self.choice.blockSignals(False)
+        new = [name for name in known if name not in shown]
+        is_better = any(not is_preview(group_of(known[name])) for name in new)
+        self._choose(newest=current not in known or is_better)
+
+    def _choose(self, newest: bool) -> None:
+        """Inspect what is chosen, or the selected or newest result."""
+        known = mpi_layers(self._viewer)
+        if newest and known:
+            groups = {group_of(layer): name for name, layer in known.items()}
+            chosen = groups[newest_result(self._viewer, list(groups))]
             self.choice.blockSignals(True)
-            self.choice.clear()
-            self.choice.addItems(list(known))
-            self.choice.setCurrentText(current if current in known else next(iter(known), ""))
+            self.choice.setCurrentText(chosen)
             self.choice.blockSignals(False)
         self._on_choice()
+        self._activate_tab()
+
+    def _on_selection(self, _: Any = None) -> None:
+        """Follow the selected layer to its result."""
+        active = self._viewer.layers.selection.active
+        group = "" if active is None else group_of(active)
+        is_other = self._source is not None and group != self._source.group
+        if is_other and not self._is_away:
+            names = [n for n, layer in mpi_layers(self._viewer).items() if group_of(layer) == group]
+            if names:
+                self.choice.setCurrentText(names[-1])
 
     def _on_choice(self, _: Any = None) -> None:
         if self.is_closed:
@@ -179,22 +230,26 @@ class InspectWidget(DockedWidget):
             before.layer.events.data.disconnect(self._on_new_data)
         if source is not None:
             source.layer.events.data.connect(self._on_new_data)
-        for panel in (self.depth_panel, self.layers_panel, self.refocus_panel):
+        for panel in (self.depth_panel, self.layers_panel, self.refocus_panel, self.read_out):
             panel.set_source(source)
+        self.compare.set_group("" if source is None else source.group)
         self.message.setVisible(source is None)
-        for widget in (self.tabs, self.reading, self.bar, self.plot):
+        for widget in (self.tabs, self.read_out, self.plot, self.compare):
             widget.setVisible(source is not None)
+        self.verdict.show_verdict({} if source is None else source.verdict)
         if source is not None:
             self.plot.set_scales(source.stack.defocus_scales)
-            self.reading.setText(NOTHING_UNDER_CURSOR)
-            self.bar.show_value(None)
 
     def _on_new_data(self, _: Any = None) -> None:
         """Another fit writes into the same layer: first the pixels, then what belongs to them."""
         call_later(self._on_choice)
 
     def _activate_tab(self, _: Any = None) -> None:
+        if self._is_away:
+            return
         panel = self.tabs.currentWidget()
+        if panel is self.save_panel:  # saves what is refocused
+            panel = self.refocus_panel
         if panel is not self.refocus_panel:
             self.refocus_panel.deactivate()
         if panel is not self.depth_panel and self.depth_panel.toggle.isChecked():
@@ -238,16 +293,13 @@ class InspectWidget(DockedWidget):
     def _show_reading(self, pixel: tuple[int, int] | None) -> None:
         source = self._source
         if pixel is None or source is None:
-            self.reading.setText(NOTHING_UNDER_CURSOR)
-            self.bar.show_value(None)
+            self.read_out.show_nothing()
             self.plot.clear()
             return
         weights, defocus = source.weights_at(*pixel), source.defocus_at(*pixel)
-        self.bar.show_value(defocus)
-        self.reading.setText(
-            f"{source.place_text(defocus)}\n"
-            f"Row {pixel[0]}, column {pixel[1]}, mostly layer {int(weights.argmax()) + 1}"
-        )
+        # As in napari's status bar: pixels of the frame, not of the result.
+        row, col = (round(float(value)) for value in self._viewer.cursor.position[-2:])
+        self.read_out.show_pixel(defocus, (row, col), int(weights.argmax()))
         self.plot.show_weights(weights)
 
 

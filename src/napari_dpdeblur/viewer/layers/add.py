@@ -10,14 +10,17 @@ from weakref import WeakSet
 import numpy as np
 from napari.layers import Layer
 
-from napari_dpdeblur.viewer.layers.convert import hidden, is_diverging
-from napari_dpdeblur.viewer.layers.metadata import LayerData, layer_info
+from napari_dpdeblur.viewer.layers.browse import follow_slider
+from napari_dpdeblur.viewer.layers.camera import keep_view
+from napari_dpdeblur.viewer.layers.convert import DEFOCUS_UNIT, hidden, is_diverging
+from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo, layer_info
 from napari_dpdeblur.viewer.layers.queries import (
     described_layers,
     layer_of,
     own_layers,
     unwrapped_viewer,
 )
+from napari_dpdeblur.viewer.layers.units import blur_width_px
 
 BAR_TEXT = "defocus ({unit})"
 _PLACE, _LOOK = ("scale", "translate", "metadata"), ("contrast_limits", "gamma")
@@ -57,8 +60,9 @@ def _steps_of(viewer: Any, layer: LayerData) -> list[Callable[[], object]]:
 
 
 def put_unselected(viewer: Any, layer: LayerData) -> Layer:
-    """Add or update one layer without selecting it."""
-    with keep_selection(unwrapped_viewer(viewer).layers):
+    """Add or update one layer without selecting it or moving the camera."""
+    viewer = unwrapped_viewer(viewer)
+    with keep_selection(viewer.layers), keep_view(viewer):
         return put_layers(viewer, [layer])[0]
 
 
@@ -158,6 +162,7 @@ def decorate(viewer: Any, layer: Layer) -> None:
     info = layer_info(layer)
     if info is not None and info.mpi is not None:
         _name_axes(viewer, layer)
+        follow_slider(viewer)
     if info is None or info.unit is None:
         return
     layer.events.visible.connect(lambda event: _show_bar(viewer, event.source))
@@ -182,14 +187,23 @@ def _name_axes(viewer: Any, layer: Layer) -> None:
 
 def _label_bars(viewer: Any) -> None:
     """Show the unit in the canvas while a defocus map is visible; keep text of others."""
-    units = {info.unit for layer, info in described_layers(viewer) if layer.visible and info.unit}
-    texts = [BAR_TEXT.format(unit=unit) for unit in sorted(units)]
+    shown = [info for layer, info in described_layers(viewer) if layer.visible and info.unit]
+    texts = [BAR_TEXT.format(unit=unit) for unit in sorted({_unit_text(info) for info in shown})]
     overlay = text_overlay(viewer)
     if overlay.visible and not overlay.text.startswith(BAR_TEXT.split("{")[0]):
         return
     overlay.text = "\n".join(texts)
     overlay.position = "top_center"  # the bar is in the right corner
     overlay.visible = bool(texts)
+
+
+def _unit_text(info: LayerInfo) -> str:
+    """The unit of a map, in pixels too if its calibration is known."""
+    unit = str(info.unit)
+    if info.calibration is None:
+        return unit
+    width = f"{blur_width_px(info.calibration):.1f} px wide"
+    return unit.replace(DEFOCUS_UNIT, f"{DEFOCUS_UNIT}, {width}")
 
 
 def text_overlay(viewer: Any) -> Any:

@@ -33,6 +33,8 @@ from napari_dpdeblur.viewer.layers.metadata import (
     LEFT,
     MPI,
     RIGHT,
+    TRUE_DEFOCUS,
+    TRUE_IMAGE,
     LayerData,
     LayerInfo,
     kind_of,
@@ -98,6 +100,19 @@ def run_layers(result: Result, group: str | None = None) -> list[LayerData]:
         hidden(confidence_layer(result.confidence, confidence, placed)),
         hidden(mpi_layer(result.mpi, mpi, placed, white)),
     ]
+
+
+def truth_layers(result: Result, group: str | None = None) -> list[LayerData]:
+    """The ground truth that is stored with a result, hidden; empty if there is none."""
+    name, placed = group or result.name, run_placement(result.provenance)
+    found = []
+    if result.true_defocus is not None:
+        info = LayerInfo(TRUE_DEFOCUS, name)
+        found.append(hidden(defocus_layer(result.true_defocus, info, placed)))
+    if result.true_image is not None:
+        info = LayerInfo(TRUE_IMAGE, name)
+        found.append(hidden(image_layer(result.true_image, info, placed)))
+    return found
 
 
 def hidden(layer: LayerData) -> LayerData:

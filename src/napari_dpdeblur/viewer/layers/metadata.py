@@ -19,6 +19,7 @@ KEY = "dpdeblur"
 LEFT, RIGHT = "left view", "right view"
 ALL_IN_FOCUS, DEFOCUS_MAP, CONFIDENCE, MPI = "all-in-focus", "defocus map", "confidence", "mpi"
 TRUE_IMAGE, TRUE_DEFOCUS = "true all-in-focus", "true defocus map"
+BEFORE = "before"  # the capture over its result, while both are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,3 +69,9 @@ def kind_of(layer: Any) -> str:
     """The kind of a layer; empty if the layer is not ours."""
     info = layer_info(layer)
     return "" if info is None else info.kind
+
+
+def group_of(layer: Any) -> str:
+    """The group of a layer; empty if the layer is not ours."""
+    info = layer_info(layer)
+    return "" if info is None else info.group

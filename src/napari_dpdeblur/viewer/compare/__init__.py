@@ -1,0 +1,1 @@
+"""Before and after: the capture over a result, or beside it."""
