@@ -130,7 +130,7 @@ def pose_problem(
     if shape[0] % row_factor or shape[0] // row_factor < layout.rows:
         row_factor = 1
     intensity_scale = MEAN_INTENSITY / float(prepared.mean())
-    normalised = prepared.to(device) * intensity_scale
+    normalised = prepared.to(device).mul_(intensity_scale)
     views = original_rows(normalised, row_factor, parameters.row_fit_steps)
     lens, excess = lens_model(settings), calibration.excess_variance_px2
     grid = grid.to(device=device)
@@ -200,7 +200,7 @@ def _check_views(views: Tensor, capture: DualPixelCapture, parameters: ProblemPa
     if contrast < parameters.min_contrast:
         raise FitError(f"{name} is a constant image; a fit needs texture.")
     full = parameters.saturated_level * (capture.white - capture.black) / capture.white
-    saturated = float((views >= full).float().mean())
+    saturated = float((views >= full).sum()) / views.numel()
     if saturated > parameters.max_saturated:
         raise FitError(
             f"{name} is overexposed: {saturated:.0%} of its pixels are saturated; use a "
