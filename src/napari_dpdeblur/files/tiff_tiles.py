@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ class TiledPage:
     height: int
     width: int
     samples: int
-    dtype: type[np.generic]
+    dtype: type[np.floating[Any]]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -79,4 +80,4 @@ class TiledPage:
         if pixels is not None:
             height, width = pixels.shape[:2]
             padded[:height, :width] = pixels.reshape(height, width, self.samples)
-        return zlib.compress(padded, LEVEL)
+        return zlib.compress(padded.data, LEVEL)

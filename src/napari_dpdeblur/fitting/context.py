@@ -15,6 +15,7 @@ from napari_dpdeblur.fitting.events import FitEvent
 from napari_dpdeblur.fitting.problem import FitProblem, reduce_images
 from napari_dpdeblur.fitting.report.doubts import Doubt
 from napari_dpdeblur.fitting.report.views import ViewCheck
+from napari_dpdeblur.fitting.resources import LARGEST_BUDGET_BYTES
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.progress import StageClock
 
@@ -44,6 +45,7 @@ class FitContext:
     view_check: ViewCheck | None = None
     doubts: list[Doubt] = field(default_factory=list)
     is_told: bool = False  # whether an event has carried the doubts
+    budget_bytes: int = LARGEST_BUDGET_BYTES  # memory that the fit may use
 
     def event(
         self,

@@ -29,6 +29,7 @@ COMMON_SETTINGS = frozenset(
         "smooth_image",
         "device",
         "threads",
+        "memory_gb",
         "parameters",
     }
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from napari_dpdeblur.optics.lens_model import LensModel
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
+    from napari_dpdeblur.fitting.parameters.defocus import MapEdgeParameters
     from napari_dpdeblur.fitting.parameters.problem import ProblemParameters
     from napari_dpdeblur.fitting.settings import FitSettings
 
@@ -60,6 +62,21 @@ class FitProblem:
     def in_pixels(self, length: int) -> tuple[int, int]:
         """A length in calibrated pixels as rows and columns of the views, at least one."""
         return max(length // self.pixel_pitch[0], 1), max(length // self.pixel_pitch[1], 1)
+
+    def luminance(self) -> FitProblem:
+        """The problem of the mean of all channels."""
+        if self.views.shape[1] == 1:
+            return self
+        return replace(self, views=self.views.mean(1, keepdim=True))
+
+    def for_map(self, parameters: MapEdgeParameters) -> FitProblem:
+        """The problem on the grid of the final map and of the layers: mean of the channels."""
+        pitch = parameters.pixel_pitch_px
+        limit = 1e6 * parameters.max_map_megapixels
+        height, width = self.views.shape[-2:]
+        while height * width > limit * math.prod(self.in_pixels(pitch)):
+            pitch *= 2
+        return self.luminance().reduced(pitch)
 
     def reduced(self, factor: int) -> FitProblem:
         """The problem on pixels that are ``factor`` calibrated pixels high and wide."""

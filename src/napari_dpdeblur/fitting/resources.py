@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 PROGRAM_BYTES = 500_000_000  # Python, torch, NumPy, OpenCV
 MARGIN = 1.1
 SPARE_SHARE = 0.9  # of the available memory that a fit may use
+LARGEST_BUDGET_BYTES = 6_000_000_000  # of a fit that was not given more
 FLOAT_BYTES = 4
 START_S = 3.0
 THREAD_GAIN = 0.8  # speed-up of each further thread
@@ -87,8 +89,24 @@ def available_memory() -> int:
     return max(min(available, limit - int(psutil.Process().memory_info().rss)), 0)
 
 
-def require_memory(need_bytes: int, name: str) -> None:
-    """Raise FitError, with figures and remedy, if there is not enough memory for a fit."""
+def memory_budget(memory_gb: float | None) -> int:
+    """Bytes that a fit may use: as given, else what is free, at most 6 GB."""
+    if memory_gb is not None:
+        return int(memory_gb * 1e9)
+    return min(int(SPARE_SHARE * available_memory()), LARGEST_BUDGET_BYTES)
+
+
+def require_memory(need_bytes: int, name: str, memory_gb: float | None = None) -> None:
+    """Raise FitError, with figures and remedy, if there is not enough memory for a fit.
+
+    ``memory_gb`` is the setting of that name.
+    """
+    if memory_gb is not None and need_bytes > memory_gb * 1e9:
+        enough = math.ceil(need_bytes / 1e8) / 10
+        raise FitError(
+            f"The fit of {name} needs {enough:.1f} GB of memory, but memory_gb is {memory_gb:g}; "
+            f"set it to {enough:.1f} or fit a crop."
+        )
     free = available_memory()
     if need_bytes > SPARE_SHARE * free:
         raise FitError(

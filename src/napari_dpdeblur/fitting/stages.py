@@ -9,7 +9,6 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fitting.context import FitContext
 from napari_dpdeblur.fitting.defocus import search as defocus_search
@@ -17,7 +16,7 @@ from napari_dpdeblur.fitting.defocus.local_estimate import Estimate
 from napari_dpdeblur.fitting.defocus.search import DefocusSearch
 from napari_dpdeblur.fitting.events import FitEvent
 from napari_dpdeblur.fitting.image.deringing import within_capture, without_ringing
-from napari_dpdeblur.fitting.image.layers import LayerShapes, layer_shapes
+from napari_dpdeblur.fitting.image.layers import even_layers
 from napari_dpdeblur.fitting.image.occlusion_boundaries import OcclusionBoundaries, find_boundaries
 from napari_dpdeblur.fitting.image.wiener import ImagePrior, wiener_images
 from napari_dpdeblur.fitting.layer_stages import layers_from_surfaces
@@ -29,7 +28,6 @@ from napari_dpdeblur.fitting.report.verdict import of_matching_views
 from napari_dpdeblur.fitting.result import deblurred_share, make_result
 from napari_dpdeblur.fitting.settings import Weights
 from napari_dpdeblur.generators import translated
-from napari_dpdeblur.optics import MultiplaneImage
 from napari_dpdeblur.results.result import Result
 
 Returned = TypeVar("Returned")
@@ -145,9 +143,10 @@ def _image_without_rims(
     stage: str,
     boundaries: OcclusionBoundaries,
     prior: ImagePrior | None = None,
+    problem: FitProblem | None = None,
 ) -> Generator[FitEvent, None, Tensor]:
     """The Wiener image at full resolution, without rims along occlusion boundaries."""
-    problem = context.problem
+    problem = problem or context.problem
     image = yield from wiener_image(context, stage, problem, boundaries.defocus_map, prior)
     around = problem.in_pixels(_parameters(context).occlusion.range_px)
     return boundaries.limited(image, problem.views.mean(0), around)
@@ -158,19 +157,11 @@ def _boundaries(context: FitContext, search: DefocusSearch) -> OcclusionBoundari
     return find_boundaries(context.problem, search.defocus_map, parameters)
 
 
-def _shapes(context: FitContext, defocus_map: Tensor, scales: Tensor) -> LayerShapes:
-    check_cancelled()
-    parameters = _parameters(context).layers
-    reach = context.problem.in_pixels(parameters.occlusion_reach_px)
-    return layer_shapes(defocus_map, scales, reach, parameters.occlusion_step)
-
-
 def preview(context: FitContext, search: DefocusSearch) -> Generator[FitEvent, None, Result]:
     """Solver of the preset `preview`: the closed form alone."""
     scales = layer_scales(context, search)
     image = yield from _image_without_rims(context, "image", _boundaries(context, search))
-    defocus_map = defocus_search.on_grid_of(context.problem, search.defocus_map)
-    return _result(context, image, _shapes(context, defocus_map, scales), scales, search)
+    return _result(context, image, scales, search)
 
 
 def standard(context: FitContext, search: DefocusSearch) -> Generator[FitEvent, None, Result]:
@@ -199,10 +190,14 @@ def _detailed_image(
     if image is None:
         image = yield from _image_without_rims(context, "deblur", boundaries)
         context.save("deblur", 1, start=image)
+    grey = context.problem.luminance()
     for stage in PRIOR_STAGES:
         if not context.done(stage):
-            prior = ImagePrior.of_stage(stage, image, surfaces, _parameters(context))
-            image = yield from _image_without_rims(context, stage, boundaries, prior)
+            # Details are those of the luminance: colours keep what the first image shows.
+            before = image.mean(0, keepdim=True)
+            prior = ImagePrior.of_stage(stage, before, surfaces, _parameters(context))
+            refined = yield from _image_without_rims(context, stage, boundaries, prior, grey)
+            image = refined if len(image) == 1 else (image + refined - before).clamp_min_(0)
             context.save(stage, 1, start=image)
     return image
 
@@ -213,7 +208,7 @@ def _with_sharp_edges(
     if context.done("map edges"):
         return search
     parameters = _parameters(context)
-    reduced = context.problem.reduced(parameters.map_edges.pixel_pitch_px)
+    reduced = context.problem.for_map(parameters.map_edges)
     sharp = yield from wiener_image(context, "draft image", reduced, search.defocus_map)
     smoothness = _map_smoothness(context)
     rounds = defocus_search.with_sharp_edges(search, sharp, parameters, smoothness)
@@ -222,13 +217,21 @@ def _with_sharp_edges(
     return search
 
 
-def _result(
-    context: FitContext, image: Tensor, shapes: LayerShapes, scales: Tensor, search: DefocusSearch
-) -> Result:
+def _result(context: FitContext, image: Tensor, scales: Tensor, search: DefocusSearch) -> Result:
     """The result with evenly spaced layers."""
-    defocus_map = shapes.defocus_map(scales)
+    problem, parameters = context.problem, _parameters(context).layers
+    surface = defocus_search.on_grid_of(problem, search.defocus_map)
+    defocus_map = surface.clamp(scales[-1], scales[0])
     image = _without_ringing(context, image, defocus_map)
-    mpi = MultiplaneImage(shapes.color(image), shapes.alpha, scales)
+    mpi = even_layers(
+        image,
+        surface,
+        scales,
+        problem.in_pixels(parameters.occlusion_reach_px),
+        parameters.occlusion_step,
+        problem.shape,
+        problem.intensity_scale,
+    )
     confidence = final_confidence(context, search, defocus_map)
     return make_result(context, image, defocus_map, mpi, confidence)
 

@@ -18,6 +18,7 @@ from napari_dpdeblur.files import open_regular
 from napari_dpdeblur.files.plain import parse_json
 from napari_dpdeblur.files.reading import accessing
 from napari_dpdeblur.files.tiff_tiles import TILE_PX, PixelsOf, TiledPage
+from napari_dpdeblur.optics.lazy_layers import LazyLayers, largest
 from napari_dpdeblur.optics.mpi import MultiplaneImage
 
 SOFTWARE = "napari-dpdeblur"
@@ -62,10 +63,10 @@ def read_image(path: Path) -> FloatArray:
 
 def write_mpi(
     path: Path,
-    color: FloatArray,
-    alpha: FloatArray,
+    color: FloatArray | LazyLayers,
+    alpha: FloatArray | LazyLayers,
     defocus_scales: npt.ArrayLike,
-    defocus: FloatArray | None = None,
+    defocus: FloatArray | LazyLayers | None = None,
 ) -> None:
     """Write the layers, back to front, as RGBA pages with straight alpha.
 
@@ -74,7 +75,6 @@ def write_mpi(
     channel is stored as red, green and blue. `defocus` (L, 1, H, W) is stored for layers in which
     it varies, as a page below that of the layer (SubIFD), which programs that do not know it skip.
     Pages consist of tiles compressed with Deflate; of transparent parts no colour is stored.
-    All arguments may compute their layers when they are indexed.
     """
     scales = np.asarray(defocus_scales, dtype=np.float64)
     layers, channels, height, width = color.shape
@@ -200,10 +200,10 @@ def _layers_of(
     return color, alpha, scales
 
 
-def _page_dtype(color: FloatArray) -> type[np.float16] | type[np.float32]:
+def _page_dtype(color: FloatArray | LazyLayers) -> type[np.float16] | type[np.float32]:
     lowest, highest = HALF_PRECISION_RANGE
-    largest = max(float(np.max(np.abs(layer))) for layer in color)
-    return np.float16 if lowest < largest < highest else np.float32
+    found = color.magnitude() if isinstance(color, LazyLayers) else largest(color)
+    return np.float16 if lowest < found < highest else np.float32
 
 
 def _page_description(layer: int, layers: int, channels: int, scale: float) -> dict[str, Any]:
