@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from napari_dpdeblur.capture import DualPixelCapture
 
 PREVIEW_PX = 320
+DECONVOLUTION_VIEWS = 4  # memory of a deconvolution, in that of both views
+DECONVOLUTION_SHARE = 0.25  # of the memory of a fit that it may take
 
 
 @dataclass
@@ -70,6 +72,15 @@ class FitContext:
             defocus_map=None if defocus_map is None else _small_copy(defocus_map),
             doubts=doubts,
         )
+
+    def channel_groups(self, problem: FitProblem) -> list[slice]:
+        """Channels to deconvolve at once: all, or one by one if all would need much memory."""
+        views = problem.views
+        channels = views.shape[1]
+        need_bytes = DECONVOLUTION_VIEWS * views.numel() * views.element_size()
+        if need_bytes <= DECONVOLUTION_SHARE * self.budget_bytes:
+            return [slice(channels)]
+        return [slice(channel, channel + 1) for channel in range(channels)]
 
     def save(self, stage: str, steps: int, **tensors: Tensor) -> None:
         """Save tensors as the state after a number of steps of a stage."""

@@ -49,7 +49,8 @@ def layers_from_surfaces(
 
     ``scales`` limit the map. Works on the grid of the map; details come from the image.
     """
-    reduced = context.problem.for_map(context.settings.parameters.map_edges)
+    pitch_px = context.problem.map_pitch_px(context.settings.parameters.map_edges)
+    reduced = context.problem.reduced(pitch_px)
     rows, cols = (
         p // q for p, q in zip(reduced.pixel_pitch, context.problem.pixel_pitch, strict=True)
     )
@@ -66,13 +67,12 @@ def layers_from_surfaces(
     yield context.event("surfaces", 1, 1, defocus_map=layers.defocus_map())
     context.clock.end_stage("surfaces")
     observed = _observation(context, reduced, (rows, cols))
-    grey = sharp.mean(0, keepdim=True)
-    colors = yield from _solved(context, reduced, observed, layers, grey)
+    colors = yield from _solved(context, reduced, observed, layers, sharp)
     report = fit_report(observed, colors, layers, confidence, context.settings.parameters.report)
     detail = image - resample(sharp, (image.shape[-2], image.shape[-1]))
-    own = _in_color(context, layers, colors.color, sharp)
-    composites = _composites(layers, own, detail)
-    return LayerFit(_with_details(context.problem, layers, own, detail), *composites, report)
+    composites = _composites(layers, colors.color, detail)
+    mpi = _with_details(context.problem, layers, colors.color, detail)
+    return LayerFit(mpi, *composites, report)
 
 
 def _layers(
@@ -104,7 +104,6 @@ def _observation(context: FitContext, reduced: FitProblem, factor: tuple[int, in
     noise = estimate_noise(reduced.views, parameters.noise)
     full = (capture.white - capture.black) / capture.white * context.problem.intensity_scale
     clipped = context.problem.views >= parameters.problem.saturated_level * full
-    clipped = clipped.any(1, keepdim=True)
     is_clipped = reduce_images(clipped.to(reduced.views.dtype), *factor) > 0
     return Observation(reduced.views, noise.sigma(reduced.views), is_clipped)
 
@@ -136,17 +135,6 @@ def _solved(
         yield context.event("layers", next(count), own.steps + 1, {"data": colors.error})
     context.clock.end_stage("layers")
     return found[0]
-
-
-def _in_color(context: FitContext, layers: SurfaceLayers, solved: Tensor, sharp: Tensor) -> Tensor:
-    """Colours (L, C, h, w) of layers whose luminance (L, 1, h, w) was solved.
-
-    ``sharp`` (C, h, w) is the image that they begin with: its hue stays.
-    """
-    if len(sharp) == 1:
-        return solved
-    start = layers.color(sharp, context.settings.parameters.layer_stack)
-    return (start + solved - start.mean(1, keepdim=True)).clamp_min_(0)
 
 
 def _composites(layers: SurfaceLayers, color: Tensor, detail: Tensor) -> tuple[Tensor, Tensor]:

@@ -63,20 +63,24 @@ class FitProblem:
         """A length in calibrated pixels as rows and columns of the views, at least one."""
         return max(length // self.pixel_pitch[0], 1), max(length // self.pixel_pitch[1], 1)
 
+    def of_channels(self, channels: slice) -> FitProblem:
+        """The problem of some of the channels."""
+        return replace(self, views=self.views[:, channels])
+
     def luminance(self) -> FitProblem:
         """The problem of the mean of all channels."""
         if self.views.shape[1] == 1:
             return self
         return replace(self, views=self.views.mean(1, keepdim=True))
 
-    def for_map(self, parameters: MapEdgeParameters) -> FitProblem:
-        """The problem on the grid of the final map and of the layers: mean of the channels."""
+    def map_pitch_px(self, parameters: MapEdgeParameters) -> int:
+        """Calibrated pixels per pixel of the final map and of the grid of the layers."""
         pitch = parameters.pixel_pitch_px
         limit = 1e6 * parameters.max_map_megapixels
         height, width = self.views.shape[-2:]
         while height * width > limit * math.prod(self.in_pixels(pitch)):
             pitch *= 2
-        return self.luminance().reduced(pitch)
+        return pitch
 
     def reduced(self, factor: int) -> FitProblem:
         """The problem on pixels that are ``factor`` calibrated pixels high and wide."""

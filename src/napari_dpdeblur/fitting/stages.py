@@ -119,12 +119,14 @@ def wiener_image(
     on_grid = defocus_search.on_grid_of(problem, defocus_map)
     scales = defocus_search.deconvolution_scales(on_grid, parameters.wiener.scale_step)
     image = torch.zeros_like(problem.views[0])
-    strength = _image_smoothness(context)
-    images = wiener_images(
-        problem, on_grid, scales, parameters.wiener, strength, prior, _noise(context)
-    )
-    for step, image in enumerate(images, start=1):
-        yield context.event(stage, step, len(scales), image=image)
+    strength, noise = _image_smoothness(context), _noise(context)
+    groups = context.channel_groups(problem)
+    for number, channels in enumerate(groups):
+        part, expected = problem.of_channels(channels), prior and prior.of_channels(channels)
+        images = wiener_images(part, on_grid, scales, parameters.wiener, strength, expected, noise)
+        for step, found in enumerate(images, start=number * len(scales) + 1):
+            image[channels] = found
+            yield context.event(stage, step, len(groups) * len(scales), image=image)
     context.clock.end_stage(stage)
     return image.clamp_min(0)
 
@@ -143,10 +145,9 @@ def _image_without_rims(
     stage: str,
     boundaries: OcclusionBoundaries,
     prior: ImagePrior | None = None,
-    problem: FitProblem | None = None,
 ) -> Generator[FitEvent, None, Tensor]:
     """The Wiener image at full resolution, without rims along occlusion boundaries."""
-    problem = problem or context.problem
+    problem = context.problem
     image = yield from wiener_image(context, stage, problem, boundaries.defocus_map, prior)
     around = problem.in_pixels(_parameters(context).occlusion.range_px)
     return boundaries.limited(image, problem.views.mean(0), around)
@@ -190,14 +191,10 @@ def _detailed_image(
     if image is None:
         image = yield from _image_without_rims(context, "deblur", boundaries)
         context.save("deblur", 1, start=image)
-    grey = context.problem.luminance()
     for stage in PRIOR_STAGES:
         if not context.done(stage):
-            # Details are those of the luminance: colours keep what the first image shows.
-            before = image.mean(0, keepdim=True)
-            prior = ImagePrior.of_stage(stage, before, surfaces, _parameters(context))
-            refined = yield from _image_without_rims(context, stage, boundaries, prior, grey)
-            image = refined if len(image) == 1 else (image + refined - before).clamp_min_(0)
+            prior = ImagePrior.of_stage(stage, image, surfaces, _parameters(context))
+            image = yield from _image_without_rims(context, stage, boundaries, prior)
             context.save(stage, 1, start=image)
     return image
 
@@ -208,7 +205,8 @@ def _with_sharp_edges(
     if context.done("map edges"):
         return search
     parameters = _parameters(context)
-    reduced = context.problem.for_map(parameters.map_edges)
+    pitch_px = context.problem.map_pitch_px(parameters.map_edges)
+    reduced = context.problem.luminance().reduced(pitch_px)
     sharp = yield from wiener_image(context, "draft image", reduced, search.defocus_map)
     smoothness = _map_smoothness(context)
     rounds = defocus_search.with_sharp_edges(search, sharp, parameters, smoothness)
