@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from robustness_scene import small_scene
 
 from napari_dpdeblur.errors import FitError, SettingsError
 from napari_dpdeblur.fitting import FitSettings, fit
@@ -21,6 +20,7 @@ from napari_dpdeblur.fitting.problem import pose_problem
 from napari_dpdeblur.fitting.resources import memory_budget, require_memory
 from napari_dpdeblur.optics.lazy_layers import LazyLayers
 from napari_dpdeblur.results import Result, read_run, write_run
+from robustness_scene import small_scene
 
 
 def fitted(preset: str) -> Result:
