@@ -35,7 +35,7 @@ BAND_ROWS = 24
 NEAR_PX = 2  # of a border between tiles
 TOLERATED = 0.1  # of the noise
 LIMITS = (
-    ("napari_dpdeblur.fitting.context.DECONVOLUTION_SHARE", 0),
+    ("napari_dpdeblur.fitting.resources.DECONVOLUTION_SHARE", 0),
     ("napari_dpdeblur.fitting.result.LAYER_SHARE", 0),
 )
 

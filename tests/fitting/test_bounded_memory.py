@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from napari_dpdeblur.errors import FitError, SettingsError
-from napari_dpdeblur.fitting import FitSettings, fit
-from napari_dpdeblur.fitting import context as fit_context
+from napari_dpdeblur.fitting import FitSettings, fit, resources
 from napari_dpdeblur.fitting import result as fit_result
 from napari_dpdeblur.fitting.image import filters
 from napari_dpdeblur.fitting.parameters.defocus import MapEdgeParameters
@@ -37,7 +36,7 @@ def test_a_fit_in_parts_has_the_same_result(
     """Channels one by one, bands of rows, and layers that are computed when they are written."""
     whole = fitted(preset)
     assert isinstance(whole.mpi.color, np.ndarray)
-    monkeypatch.setattr(fit_context, "DECONVOLUTION_SHARE", 0)
+    monkeypatch.setattr(resources, "DECONVOLUTION_SHARE", 0)
     monkeypatch.setattr(fit_result, "LAYER_SHARE", 0)
     monkeypatch.setattr(filters, "BAND_VALUES", 3 * whole.all_in_focus.shape[-1] * 8)
     parts = fitted(preset)
@@ -92,3 +91,20 @@ def test_the_budget_is_what_is_free_at_most_6_gb() -> None:
 def test_no_memory_is_refused() -> None:
     with pytest.raises(SettingsError, match="memory_gb"):
         FitSettings().changed(memory_gb=0)
+
+
+def test_estimates_know_the_defaults_of_the_map() -> None:
+    edges = MapEdgeParameters()
+    assert edges.pixel_pitch_px == resources.MAP_PITCH_PX
+    assert 1e6 * edges.max_map_megapixels == resources.MAX_MAP_PIXELS
+
+
+def test_a_smaller_budget_needs_less_and_the_figure_named_suffices() -> None:
+    sizes = (3168, 4752, 3)
+    needs = [
+        resources.estimate_memory(*sizes, preset="preview", budget_bytes=b * 10**9)
+        for b in (2, 4, 6, 12)
+    ]
+    assert needs == sorted(needs)
+    assert needs[0] < needs[-1]
+    assert resources.estimate_memory(*sizes) <= 6_000_000_000

@@ -15,7 +15,7 @@ from napari_dpdeblur.fitting.events import FitEvent
 from napari_dpdeblur.fitting.problem import FitProblem, reduce_images
 from napari_dpdeblur.fitting.report.doubts import Doubt
 from napari_dpdeblur.fitting.report.views import ViewCheck
-from napari_dpdeblur.fitting.resources import LARGEST_BUDGET_BYTES
+from napari_dpdeblur.fitting.resources import LARGEST_BUDGET_BYTES, all_channels_fit
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.progress import StageClock
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from napari_dpdeblur.capture import DualPixelCapture
 
 PREVIEW_PX = 320
-DECONVOLUTION_VIEWS = 4  # memory of a deconvolution, in that of both views
-DECONVOLUTION_SHARE = 0.25  # of the memory of a fit that it may take
 
 
 @dataclass
@@ -77,8 +75,7 @@ class FitContext:
         """Channels to deconvolve at once: all, or one by one if all would need much memory."""
         views = problem.views
         channels = views.shape[1]
-        need_bytes = DECONVOLUTION_VIEWS * views.numel() * views.element_size()
-        if need_bytes <= DECONVOLUTION_SHARE * self.budget_bytes:
+        if all_channels_fit(views.numel(), self.budget_bytes):
             return [slice(channels)]
         return [slice(channel, channel + 1) for channel in range(channels)]
 

@@ -17,6 +17,7 @@ from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.image.filters import GuidedFilter
 from napari_dpdeblur.fitting.problem import lens_model
 from napari_dpdeblur.fitting.report.verdict import fit_verdict
+from napari_dpdeblur.fitting.resources import LAYER_SHARE
 from napari_dpdeblur.optics import MultiplaneImage
 from napari_dpdeblur.optics.lazy_layers import LazyLayers
 from napari_dpdeblur.results.provenance import software_versions
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from napari_dpdeblur.fitting.settings import FitSettings
 
 WITHOUT_EFFECT = {"device", "threads", "memory_gb"}  # settings that do not decide the result
-LAYER_SHARE = 0.2  # of the memory that a fit may use: layers that need more stay lazy
 STRIP_PX = 256
 STRIP_MARGIN_PX = 16  # more than the filter reaches
 
