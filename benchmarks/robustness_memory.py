@@ -5,7 +5,7 @@
 Prints the resident memory after every fit; after the last it must be within 10 % of that after the
 second. `--estimates` (takes minutes) runs fits of several sizes through the command line, each in a
 separate process, and compares their peak with the estimate; no fit, 12 megapixels included, may
-need more than 8 GB.
+need more than 6 GB.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from results_file import add_save_option, save_figures
 SIZES = ((480, 640), (1008, 1344), (1512, 2016), (3024, 4032))
 PRESETS: tuple[Preset, ...] = ("preview", "standard")
 MAX_GROWTH = 0.1
-MAX_PEAK_GB = 8.0
+MAX_PEAK_GB = 6.0
 
 
 @dataclass(frozen=True)

@@ -83,11 +83,11 @@ def test_the_settings_open():
 def test_a_newer_run_folder_is_refused(tmp_path):
     folder = shutil.copytree(RUN, tmp_path / "run")
     text = (folder / "run.yaml").read_text("utf-8")
-    (folder / "run.yaml").write_text(text.replace("format_version: 1", "format_version: 2"))
+    (folder / "run.yaml").write_text(text.replace("format_version: 1", "format_version: 3"))
     with pytest.raises(ResultError) as caught:
         dpdeblur.load_result(folder)
     assert str(caught.value) == (
-        f"{folder / 'run.yaml'} has format version 2, but only version 1 is supported; "
+        f"{folder / 'run.yaml'} has format version 3, but only versions 1 and 2 are supported; "
         "update napari-dpdeblur."
     )
 

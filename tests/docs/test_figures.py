@@ -33,7 +33,7 @@ CONSTANTS = {
     },
     "docs/explanation/speed.md": set(),
     "docs/explanation/robustness.md": {
-        *("3 %", "0.3 s", "65 %", "8 GB", "1 GB", "2 s"),  # limits of the tests
+        *("3 %", "0.3 s", "65 %", "6 GB", "1 GB", "2 s"),  # limits of the tests
         *("4 MB", "1 MB", "64 MB", "80 MB", "400 MB", "512 MB", "768 MB"),  # disk, readers
     },
 }

@@ -38,7 +38,7 @@ def test_numpy_values_tuples_and_paths_become_plain(tmp_path: Path) -> None:
     write_provenance(tmp_path / "run.yaml", content)
     assert yaml.safe_load((tmp_path / "run.yaml").read_text()) == {
         "format": "napari-dpdeblur run",
-        "format_version": 1,
+        "format_version": 2,
         "array": [0, 1, 2],
         "single": 0.5,
         "double": 0.1,
@@ -118,8 +118,8 @@ def test_entries_may_be_missing_empty_or_unknown(tmp_path: Path) -> None:
 
 
 def test_a_later_format_asks_for_an_update(tmp_path: Path) -> None:
-    (tmp_path / "run.yaml").write_text("format: napari-dpdeblur run\nformat_version: 2\n")
-    with pytest.raises(ResultError, match=r"format version 2, but only version 1 is supported; up"):
+    (tmp_path / "run.yaml").write_text("format: napari-dpdeblur run\nformat_version: 3\n")
+    with pytest.raises(ResultError, match="version 3, but only versions 1 and 2 are supported; up"):
         read_provenance(tmp_path / "run.yaml")
 
 

@@ -184,3 +184,43 @@ def test_defocus_that_is_not_finite_is_refused(tmp_path: Path, make_result: Make
     write_mpi(path, result.mpi_color, result.mpi_alpha, result.defocus_scales, defocus)
     with pytest.raises(ResultError, match="a defocus is not finite"):
         read_multiplane_image(path)
+
+
+def test_pages_are_deflated_tiles_that_other_programs_read(
+    tmp_path: Path, make_result: MakeResult
+) -> None:
+    result = make_result(channels=3, height=300, width=520)
+    path = write_result(tmp_path / "mpi.tif", result)
+    with tifffile.TiffFile(path) as tiff:
+        page = tiff.pages[1].aspage()
+        assert (page.compression, page.predictor, page.tile) == (8, 1, (256, 256))
+        assert json.loads(page.description)["version"] == 3
+        np.testing.assert_array_equal(
+            page.asarray()[..., 3], result.mpi_alpha[1, 0].astype(np.float16)
+        )
+
+
+def test_transparent_parts_take_no_space(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    color = rng.uniform(0.1, 1, (2, 1, 512, 512)).astype(np.float32)
+    alpha = np.ones((2, 1, 512, 512), np.float32)
+    write_mpi(tmp_path / "full.tif", color, alpha, [1.0, 0.5])
+    alpha[1, 0, :, 100:] = 0
+    write_mpi(tmp_path / "part.tif", color, alpha, [1.0, 0.5])
+    full, part = ((tmp_path / name).stat().st_size for name in ("full.tif", "part.tif"))
+    assert part / full == pytest.approx(0.5 + 0.5 * 101 / 512, abs=0.03)
+    seen, opaque, _ = read_mpi(tmp_path / "part.tif")
+    np.testing.assert_array_equal(opaque, alpha)
+    np.testing.assert_allclose(seen[1, ..., :101], color[1, ..., :101], rtol=6e-4)
+    assert not seen[1, ..., 101:].any()
+
+
+def test_a_small_file_cannot_claim_large_layers(tmp_path: Path) -> None:
+    path = tmp_path / "mpi.tif"
+    nothing = np.zeros((1, 4000, 4000, 4), np.float32)
+    described = json.dumps({"defocus_scale": 1.0, "channels": 3})
+    tags = {"compression": "zlib", "tile": (256, 256), "metadata": None, "description": described}
+    tifffile.imwrite(path, nothing, photometric="rgb", extrasamples=["unassalpha"], **tags)
+    assert path.stat().st_size < 1_000_000
+    with pytest.raises(ResultError, match="because its pages are larger than the file"):
+        read_mpi(path)

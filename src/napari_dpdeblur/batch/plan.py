@@ -38,7 +38,9 @@ class Conditions:
 
     def key(self, file_digests: Sequence[str]) -> str:
         """SHA-256 of everything that affects a result: content, not names."""
-        settings = {n: v for n, v in self.settings.items() if n not in ("device", "threads")}
+        settings = {
+            n: v for n, v in self.settings.items() if n not in ("device", "threads", "memory_gb")
+        }
         levels = (self.black, self.white)
         parts = [list(file_digests), levels, self.calibration_hash, settings]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

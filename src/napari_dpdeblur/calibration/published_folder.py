@@ -5,6 +5,7 @@ It contains arrays only; the geometry below is the one that the authors describe
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def read_published_folder(folder: Path) -> PublishedFolder:
             f"and {kernels[1].shape}; both must come from the same calibration."
         )
     sums = {path.name: _digest(path) for path in kernel_paths + white_paths}
-    white = np.stack([_read_white(path) for path in white_paths])
+    with ThreadPoolExecutor(len(white_paths)) as pool:
+        white = np.stack(list(pool.map(_read_white, white_paths)))
     return PublishedFolder(np.stack(kernels, axis=1), white, sums)
 
 

@@ -177,8 +177,7 @@ class Calibration:
         is_square = abs(square.pixel_aspect - 1) < ASPECT_TOLERANCE
         if not is_square or not (has_frame or has_field) or capture.orientation != self.orientation:
             raise CalibrationError(self._mismatch(square))
-        views = square.views[(..., *self.field.window)] if has_frame else square.views
-        views = np.array(views, np.float32)
+        views = square.linear(square.raw[(..., *self.field.window)] if has_frame else square.raw)
         if self.vignetting_ratio is not None:
             views[1] *= self.vignetting_ratio[self.field.window]
         return views

@@ -97,15 +97,20 @@ class DualPixelCapture:
     @cached_property
     def views(self) -> np.ndarray:
         """Linear values (raw - black) / white, clipped at 0: float32 (2, C, H, W)."""
-        values = self._linear(self.raw)
+        values = self.linear(self.raw)
         values.setflags(write=False)
         return values
 
-    def _linear(self, raw: np.ndarray) -> np.ndarray:
-        """Raw values of any shape as float32 in linear units."""
-        values = (raw.astype(np.float32) - np.float32(self.black)) / np.float32(self.white)
-        np.maximum(values, 0.0, out=values)
-        return srgb_to_linear(values) if self.encoding == SRGB else values
+    def linear(self, raw: np.ndarray) -> np.ndarray:
+        """Raw values (..., H, W) of this capture as float32 in linear units."""
+        values = raw.astype(np.float32, order="C")
+        for plane in values.reshape(-1, *values.shape[-2:]):  # one by one, to save memory
+            plane -= np.float32(self.black)
+            plane /= np.float32(self.white)
+            np.maximum(plane, 0.0, out=plane)
+            if self.encoding == SRGB:
+                plane[:] = srgb_to_linear(plane)
+        return values
 
     def with_swapped_views(self) -> DualPixelCapture:
         """The capture with its left and right view exchanged."""
@@ -193,7 +198,7 @@ class DualPixelCapture:
         sums, rows = [], self.raw.shape[-2]
         for top in range(0, rows, STRIP_ROWS):
             strip = self.raw[side : side + 1, :, top : top + STRIP_ROWS]
-            sums.append(float(self._linear(strip).sum(dtype=np.float64)))
+            sums.append(float(self.linear(strip).sum(dtype=np.float64)))
         return sum(sums) / int(self.raw[side].size)
 
     def describe(self) -> dict[str, Any]:

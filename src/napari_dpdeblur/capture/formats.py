@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,8 +92,8 @@ def pair_in_folder(
 
 def read_views(part: CapturePart, read: Callable[[Path], np.ndarray]) -> np.ndarray:
     """Read both views as (2, C, H, W); ``read`` returns one file as (C, H, W)."""
-    left_path, right_path = part.files
-    left, right = read(left_path), read(right_path)
+    with ThreadPoolExecutor(len(part.files)) as pool:  # decoders run at the same time
+        left, right = pool.map(read, part.files)
     _check_alike(part, left, right)
     return np.stack([left, right])
 

@@ -25,7 +25,15 @@ def linear_to_srgb(linear: np.ndarray) -> np.ndarray:
 
 def darkest_level(raw: np.ndarray) -> float:
     """The 0.1 % percentile of the raw values."""
-    return float(np.percentile(raw, DARKEST_PERCENT))
+    if raw.dtype.kind != "u":
+        return float(np.percentile(raw, DARKEST_PERCENT))
+    # Counting takes a tenth of the time of sorting, and little memory.
+    counts: np.ndarray = np.zeros(np.iinfo(raw.dtype).max + 1, np.int64)
+    for row in raw.reshape(-1, raw.shape[-2] * raw.shape[-1]) if raw.ndim > 2 else (raw.ravel(),):
+        counts += np.bincount(row, minlength=len(counts))
+    place = DARKEST_PERCENT / 100 * (raw.size - 1)
+    below, above = np.searchsorted(counts.cumsum(), [int(place), np.ceil(place)], side="right")
+    return float(below + (above - below) * (place - int(place)))
 
 
 def black_warning(darkest: float, black: float, white: float) -> str | None:

@@ -144,6 +144,12 @@ def add_fit_arguments(parser: argparse.ArgumentParser) -> None:
         "surfaces with preset standard, else 12",
     )
     parser.add_argument(
+        "--memory-gb",
+        type=float,
+        metavar="GB",
+        help="memory that a fit may use (default: what is free, at most 6)",
+    )
+    parser.add_argument(
         "--sides",
         choices=("both", "behind"),
         help="where the scene may lie: on both sides of the focus plane (default) or only behind",
@@ -164,6 +170,7 @@ def given_settings(arguments: argparse.Namespace) -> FitSettings:
             preset=arguments.preset,
             device=arguments.device,
             layers=arguments.layers,
+            memory_gb=arguments.memory_gb,
             sides=arguments.sides,
             swap_views=arguments.swap_views or None,
         )

@@ -6,8 +6,11 @@ import argparse
 import hashlib
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from napari_dpdeblur.cli.arguments import (
@@ -77,9 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
     settings = given_settings(arguments)
     check_run_folder(arguments.output, arguments.overwrite)
     kept = checkpoint_path(arguments.output)
-    capture = open_given_capture(arguments)
-
-    calibration = given_calibration(arguments.calibration)
+    capture, calibration = _given(arguments)
     check_given_distances(arguments.known_distance, capture, calibration, arguments.crop)
 
     from napari_dpdeblur.calibration.kept_estimate import checkpoint_of, forget_lens
@@ -107,6 +108,15 @@ def run(arguments: argparse.Namespace) -> None:
     _tell_notes(result, capture, arguments)
     need_bytes = memory_of(capture, calibration, settings, arguments.crop)
     _print(result, need_bytes, arguments)
+
+
+def _given(arguments: argparse.Namespace) -> tuple[DualPixelCapture, Calibration | None]:
+    """The capture and the calibration, read at the same time, while torch is being loaded."""
+    if all(Path(path).exists() for path in arguments.capture):  # else there is nothing to fit
+        Thread(target=import_module, args=("torch",)).start()
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(given_calibration, arguments.calibration)
+        return open_given_capture(arguments), reading.result()
 
 
 def _lens(

@@ -16,6 +16,7 @@ from napari_dpdeblur.fitting.events import FitEvent
 from napari_dpdeblur.fitting.problem import FitProblem, reduce_images
 from napari_dpdeblur.fitting.report.doubts import Doubt
 from napari_dpdeblur.fitting.report.views import ViewCheck
+from napari_dpdeblur.fitting.resources import LARGEST_BUDGET_BYTES, all_channels_fit
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.progress import StageClock
 
@@ -46,6 +47,7 @@ class FitContext:
     doubts: list[Doubt] = field(default_factory=list)
     is_told: bool = False  # whether an event has carried the doubts
     shown: FloatArray | None = None  # the last complete preview (C, h, w)
+    budget_bytes: int = LARGEST_BUDGET_BYTES  # memory that the fit may use
 
     def event(
         self,
@@ -86,6 +88,14 @@ class FitContext:
             self.shown = _small_copy(self.problem.views.mean(0))
         missing = 1 - _small_copy(ready).clip(0, 1)
         return np.asarray(small + missing * _resized(self.shown, small.shape), np.float32)
+
+    def channel_groups(self, problem: FitProblem) -> list[slice]:
+        """Channels to deconvolve at once: all, or one by one if all would need much memory."""
+        views = problem.views
+        channels = views.shape[1]
+        if all_channels_fit(views.numel(), self.budget_bytes):
+            return [slice(channels)]
+        return [slice(channel, channel + 1) for channel in range(channels)]
 
     def save(self, stage: str, steps: int, **tensors: Tensor) -> None:
         """Save tensors as the state after a number of steps of a stage."""

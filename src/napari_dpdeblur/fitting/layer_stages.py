@@ -7,6 +7,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from napari_dpdeblur.cancellation import check_cancelled
@@ -23,28 +24,22 @@ from napari_dpdeblur.fitting.surfaces.order import group_surfaces
 from napari_dpdeblur.fitting.surfaces.renderer import SurfaceRenderer
 from napari_dpdeblur.fitting.surfaces.stack import SurfaceLayers, surface_layers
 from napari_dpdeblur.optics import MultiplaneImage
+from napari_dpdeblur.optics.lazy_layers import EnlargedLayers
 
 RANGE_TAIL = 0.005  # share of the pixels at each end of the map that do not count for its range
 
 
 @dataclass(frozen=True)
 class LayerFit:
-    """Layers on the grid of the problem, and the report of the fit."""
+    """Layers in calibrated pixels, and the report of the fit.
+
+    ``image`` (C, h, w) and ``defocus_map`` (h, w) are their composites on the grid of the problem.
+    """
 
     mpi: MultiplaneImage
+    image: Tensor
+    defocus_map: Tensor
     report: FitReport
-
-    @property
-    def image(self) -> Tensor:
-        """Composite of the layers' colours: (C, h, w)."""
-        composite: Tensor = self.mpi.all_in_focus()
-        return composite
-
-    @property
-    def defocus_map(self) -> Tensor:
-        """Composite of the layers' defocus: (h, w)."""
-        composite: Tensor = self.mpi.defocus_map()
-        return composite
 
 
 def layers_from_surfaces(
@@ -54,7 +49,8 @@ def layers_from_surfaces(
 
     ``scales`` limit the map. Works on the grid of the map; details come from the image.
     """
-    reduced = context.problem.reduced(context.settings.parameters.map_edges.pixel_pitch_px)
+    pitch_px = context.problem.map_pitch_px(context.settings.parameters.map_edges)
+    reduced = context.problem.reduced(pitch_px)
     rows, cols = (
         p // q for p, q in zip(reduced.pixel_pitch, context.problem.pixel_pitch, strict=True)
     )
@@ -74,7 +70,9 @@ def layers_from_surfaces(
     colors = yield from _solved(context, reduced, observed, layers, sharp)
     report = fit_report(observed, colors, layers, confidence, context.settings.parameters.report)
     detail = image - resample(sharp, (image.shape[-2], image.shape[-1]))
-    return LayerFit(_on_grid(context.problem, layers, colors.color, detail), report)
+    composites = _composites(layers, colors.color, detail)
+    mpi = _with_details(context.problem, layers, colors.color, detail)
+    return LayerFit(mpi, *composites, report)
 
 
 def _layers(
@@ -139,15 +137,36 @@ def _solved(
     return found[0]
 
 
-def _on_grid(
+def _composites(layers: SurfaceLayers, color: Tensor, detail: Tensor) -> tuple[Tensor, Tensor]:
+    """Image (C, h, w) and defocus (h, w) of all layers; visible parts get the details (C, h, w).
+
+    Layer by layer, front to back, to save memory.
+    """
+    shape = (detail.shape[-2], detail.shape[-1])
+    image, defocus_map = torch.zeros_like(detail), torch.zeros_like(detail[0])
+    free = torch.ones_like(detail[:1])
+    for k in reversed(range(len(color))):
+        alpha = resample(layers.alpha[k], shape)
+        share = alpha * free
+        fine = resample(color[k], shape).addcmul(resample(layers.own[k], shape), detail)
+        image.addcmul_(share, fine.clamp_min_(0))
+        defocus_map.addcmul_(share[0], resample(layers.defocus[k], shape)[0])
+        free -= share
+        check_cancelled()
+    return image, defocus_map
+
+
+def _with_details(
     problem: FitProblem, layers: SurfaceLayers, color: Tensor, detail: Tensor
 ) -> MultiplaneImage:
-    """Layers on the grid of the problem; visible parts get the details of the image."""
-    shape = (problem.views.shape[-2], problem.views.shape[-1])
-    alpha, defocus = resample(layers.alpha, shape), resample(layers.defocus, shape)
-    own = resample(layers.own, shape)
-    fine = resample(color, shape)
-    for layer, seen in zip(fine, own, strict=True):
-        layer += seen * detail
-        check_cancelled()
-    return MultiplaneImage(fine.clamp_min_(0), alpha, layers.scales, defocus)
+    """Layers in calibrated pixels, computed when they are used."""
+    coarse, alpha, own, defocus = (
+        t.cpu().numpy() for t in (color, layers.alpha, layers.own, layers.defocus)
+    )
+    fine, size = detail.cpu().numpy(), problem.shape
+    return MultiplaneImage(
+        EnlargedLayers(coarse, size, fine, own, problem.intensity_scale),
+        EnlargedLayers(alpha, size),
+        layers.scales,
+        EnlargedLayers(defocus, size),
+    )

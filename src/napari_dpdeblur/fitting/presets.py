@@ -29,6 +29,7 @@ COMMON_SETTINGS = frozenset(
         "smooth_image",
         "device",
         "threads",
+        "memory_gb",
         "parameters",
     }
 )
@@ -48,14 +49,19 @@ class SettingNames(frozenset[str]):
 class MemoryModel:
     """Arrays of the size of one view that a fit holds at once.
 
-    Measured with `benchmarks/robustness_memory.py` and rounded up. ``planes`` do not depend on the
-    layers; ``layer_planes`` are kept for each layer besides its colours; ``renderer_planes`` are
-    those of the renderer for each layer.
+    Measured with `benchmarks/robustness_memory.py` and rounded up. ``planes`` are kept for each
+    channel; ``working_planes`` are those of the largest stage for each channel that is computed at
+    once. While layers are solved, ``layer_planes`` are needed for each layer and channel and
+    ``renderer_planes`` for each layer, on the grid of the map if ``is_reduced``. With
+    ``has_lazy_layers``, the layers of a large result are computed when they are used.
     """
 
     planes: int
-    layer_planes: int
-    renderer_planes: int
+    working_planes: int
+    layer_planes: int = 0
+    renderer_planes: int = 0
+    is_reduced: bool = True
+    has_lazy_layers: bool = True
 
 
 @dataclass(frozen=True)
@@ -106,7 +112,7 @@ STANDARD = PresetRecord(
         "surfaces": 7.0,
         "layers": 24.0,
     },
-    memory=MemoryModel(planes=36, layer_planes=2, renderer_planes=3),
+    memory=MemoryModel(planes=10, working_planes=12, layer_planes=10, renderer_planes=24),
     time=TimeModel(fixed_s=9.0, layer_s=1.0),
     uses=SettingNames(COMMON_SETTINGS | {"weights.data", "centre_kernels", "blend_px"}),
 )
@@ -116,7 +122,7 @@ PREVIEW = PresetRecord(
     description="closed form alone",
     solver="napari_dpdeblur.fitting.stages:preview",
     stages={"cost volume": 45.0, "defocus map": 25.0, "image": 30.0},
-    memory=MemoryModel(planes=20, layer_planes=3, renderer_planes=0),
+    memory=MemoryModel(planes=10, working_planes=12),
     time=TimeModel(fixed_s=5.0, layer_s=0.1),
     uses=SettingNames(COMMON_SETTINGS | {"centre_kernels"}),
 )
@@ -127,7 +133,14 @@ PAPER = PresetRecord(
     description="the published optimisation",
     solver="napari_dpdeblur.fitting.paper.preset:optimised",
     stages={"cost volume": 0.5, "defocus map": 0.5, "optimise": 99.0},
-    memory=MemoryModel(planes=40, layer_planes=0, renderer_planes=16),
+    memory=MemoryModel(
+        planes=40,
+        working_planes=0,
+        layer_planes=2,
+        renderer_planes=17,
+        is_reduced=False,
+        has_lazy_layers=False,
+    ),
     time=TimeModel(fixed_s=2000.0, layer_s=4200.0, steps=10_000),
     uses=SettingNames(COMMON_SETTINGS | {"weights.*", "steps"}),
     centres_kernels=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from napari_dpdeblur.optics.lens_model import LensModel
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
+    from napari_dpdeblur.fitting.parameters.defocus import MapEdgeParameters
     from napari_dpdeblur.fitting.parameters.problem import ProblemParameters
     from napari_dpdeblur.fitting.settings import FitSettings
 
@@ -60,6 +62,25 @@ class FitProblem:
     def in_pixels(self, length: int) -> tuple[int, int]:
         """A length in calibrated pixels as rows and columns of the views, at least one."""
         return max(length // self.pixel_pitch[0], 1), max(length // self.pixel_pitch[1], 1)
+
+    def of_channels(self, channels: slice) -> FitProblem:
+        """The problem of some of the channels."""
+        return replace(self, views=self.views[:, channels])
+
+    def luminance(self) -> FitProblem:
+        """The problem of the mean of all channels."""
+        if self.views.shape[1] == 1:
+            return self
+        return replace(self, views=self.views.mean(1, keepdim=True))
+
+    def map_pitch_px(self, parameters: MapEdgeParameters) -> int:
+        """Calibrated pixels per pixel of the final map and of the grid of the layers."""
+        pitch = parameters.pixel_pitch_px
+        limit = 1e6 * parameters.max_map_megapixels
+        height, width = self.views.shape[-2:]
+        while height * width > limit * math.prod(self.in_pixels(pitch)):
+            pitch *= 2
+        return pitch
 
     def reduced(self, factor: int) -> FitProblem:
         """The problem on pixels that are ``factor`` calibrated pixels high and wide."""
@@ -130,7 +151,7 @@ def pose_problem(
     if shape[0] % row_factor or shape[0] // row_factor < layout.rows:
         row_factor = 1
     intensity_scale = MEAN_INTENSITY / float(prepared.mean())
-    normalised = prepared.to(device) * intensity_scale
+    normalised = prepared.to(device).mul_(intensity_scale)
     views = original_rows(normalised, row_factor, parameters.row_fit_steps)
     lens, excess = lens_model(settings), calibration.excess_variance_px2
     grid = grid.to(device=device)
@@ -200,7 +221,7 @@ def _check_views(views: Tensor, capture: DualPixelCapture, parameters: ProblemPa
     if contrast < parameters.min_contrast:
         raise FitError(f"{name} is a constant image; a fit needs texture.")
     full = parameters.saturated_level * (capture.white - capture.black) / capture.white
-    saturated = float((views >= full).float().mean())
+    saturated = float((views >= full).sum()) / views.numel()
     if saturated > parameters.max_saturated:
         raise FitError(
             f"{name} is overexposed: {saturated:.0%} of its pixels are saturated; use a "

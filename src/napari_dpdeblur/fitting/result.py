@@ -17,7 +17,9 @@ from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.image.filters import GuidedFilter
 from napari_dpdeblur.fitting.problem import lens_model
 from napari_dpdeblur.fitting.report.verdict import fit_verdict
+from napari_dpdeblur.fitting.resources import LAYER_SHARE
 from napari_dpdeblur.optics import MultiplaneImage
+from napari_dpdeblur.optics.lazy_layers import LazyLayers
 from napari_dpdeblur.results.provenance import software_versions
 from napari_dpdeblur.results.result import LENS_MODEL, Result
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from napari_dpdeblur.fitting.report.residual import FitReport
     from napari_dpdeblur.fitting.settings import FitSettings
 
+WITHOUT_EFFECT = {"device", "threads", "memory_gb"}  # settings that do not decide the result
 STRIP_PX = 256
 STRIP_MARGIN_PX = 16  # more than the filter reaches
 
@@ -45,7 +48,7 @@ def signature(
         "levels": [capture.black, capture.white, capture.encoding],
         "pixels": [capture.pixel_aspect, capture.row_upsampling, capture.orientation],
         "calibration": calibration.content_hash(),
-        "settings": settings.model_dump(exclude={"device", "threads"}),
+        "settings": settings.model_dump(exclude=WITHOUT_EFFECT),
         "crop": crop,
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -62,7 +65,7 @@ def make_result(
     """Enlarge to calibrated pixels, return to the capture's unit, add the provenance.
 
     ``image`` (C, h, w), ``defocus_map`` (h, w), ``mpi`` and ``confidence`` (h, w) are on the grid
-    of the problem, with a mean intensity of 0.5.
+    of the problem, with a mean intensity of 0.5; layers that are lazy are as in the result.
     The maps of a ``report`` may be on a coarser one.
     """
     problem, settings = context.problem, context.settings
@@ -78,14 +81,8 @@ def make_result(
         smoothed = bilateral_filter(all_in_focus, settings.smooth_image, sigma_px)
         share = _enlarged(problem, deblurred_share(defocus_map, filters))
         all_in_focus += share * (smoothed - all_in_focus)
-    layers = MultiplaneImage(
-        _enlarged_layers(problem, mpi.color, unit),
-        _enlarged_layers(problem, mpi.alpha),
-        mpi.defocus_scales.cpu().numpy(),
-        None if mpi.defocus is None else _enlarged_layers(problem, mpi.defocus),
-    )
     return Result(
-        mpi=layers,
+        mpi=_layers(context, mpi),
         all_in_focus=all_in_focus / np.float32(unit),
         defocus_map=_enlarged(problem, defocus_map),
         confidence=_enlarged(problem, confidence),
@@ -107,6 +104,30 @@ def _enlarged(problem: FitProblem, images: Tensor) -> FloatArray:
     """Images (..., h, w) in calibrated pixels on the CPU."""
     check_cancelled()
     return np.ascontiguousarray(problem.enlarged(images).detach().float().cpu().numpy())
+
+
+def _layers(context: FitContext, mpi: MultiplaneImage) -> MultiplaneImage:
+    """The layers in calibrated pixels; those that would fill the memory stay lazy."""
+    problem, scales = context.problem, mpi.defocus_scales.cpu().numpy()
+    if not isinstance(mpi.color, LazyLayers):
+        color = _enlarged_layers(problem, mpi.color, problem.intensity_scale)
+        alpha = _enlarged_layers(problem, mpi.alpha)
+        own = None if mpi.defocus is None else _enlarged_layers(problem, mpi.defocus)
+        return MultiplaneImage(color, alpha, scales, own)
+    size = mpi.color.nbytes + mpi.alpha.nbytes * (1 if mpi.defocus is None else 2)
+    if size > LAYER_SHARE * context.budget_bytes:
+        return MultiplaneImage(mpi.color, mpi.alpha, scales, mpi.defocus)
+    own = None if mpi.defocus is None else _computed(mpi.defocus)
+    return MultiplaneImage(_computed(mpi.color), _computed(mpi.alpha), scales, own)
+
+
+def _computed(lazy: LazyLayers) -> FloatArray:
+    """All layers as one array."""
+    layers: FloatArray = np.empty(lazy.shape, np.float32)
+    for out, layer in zip(layers, lazy, strict=True):
+        out[:] = layer
+        check_cancelled()
+    return layers
 
 
 def _enlarged_layers(problem: FitProblem, layers: Tensor, unit: float = 1.0) -> FloatArray:

@@ -29,7 +29,7 @@ from napari_dpdeblur.fitting.report.doubts import (
     with_search,
 )
 from napari_dpdeblur.fitting.report.views import check_views
-from napari_dpdeblur.fitting.resources import memory_of, require_memory
+from napari_dpdeblur.fitting.resources import memory_budget, memory_of, require_memory
 from napari_dpdeblur.fitting.result import signature
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.fitting.stages import search_defocus
@@ -73,7 +73,8 @@ def _guarded(
     """The fit with a check of the memory, which it releases, and with errors as FitError."""
     device = resolve_device(settings.device)
     if device.type == "cpu":
-        require_memory(memory_of(capture, calibration, settings, crop), capture.name)
+        need_bytes = memory_of(capture, calibration, settings, crop)
+        require_memory(need_bytes, capture.name, settings.memory_gb)
     try:
         return (yield from _fit(capture, calibration, settings, device, crop, checkpoint))
     except Exception as error:
@@ -103,6 +104,7 @@ def _fit(
         context = FitContext(
             capture, calibration, settings, crop, problem, clock, name, checkpoint, state
         )
+        context.budget_bytes = memory_budget(settings.memory_gb)
         _check_input(context)
         search = yield from search_defocus(context)
         notes, look_swapped = scene_notes(search, settings, calibration)

@@ -117,6 +117,14 @@ class FitSettings(SettingsModel):
     threads: int | None = setting(
         None, "threads", "CPU threads; torch's default when not given.", ge=1, le=1024
     )
+    memory_gb: float | None = setting(
+        None,
+        "GB",
+        "Memory that a fit may use; when not given, what is free, at most 6 GB. A fit that needs "
+        "more is refused.",
+        gt=0,
+        le=4096,
+    )
     parameters: Parameters = setting(
         Parameters(), NO_UNIT, "Tuned numbers of the stages, for experts.", is_expert=True
     )

@@ -9,7 +9,6 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fitting.context import FitContext
 from napari_dpdeblur.fitting.defocus import search as defocus_search
@@ -17,7 +16,7 @@ from napari_dpdeblur.fitting.defocus.local_estimate import Estimate
 from napari_dpdeblur.fitting.defocus.search import DefocusSearch
 from napari_dpdeblur.fitting.events import FitEvent
 from napari_dpdeblur.fitting.image.deringing import within_capture, without_ringing
-from napari_dpdeblur.fitting.image.layers import LayerShapes, layer_shapes, weights_of_layers
+from napari_dpdeblur.fitting.image.layers import even_layers, weights_of_layers
 from napari_dpdeblur.fitting.image.occlusion_boundaries import OcclusionBoundaries, find_boundaries
 from napari_dpdeblur.fitting.image.wiener import ImagePrior, wiener_images
 from napari_dpdeblur.fitting.layer_stages import layers_from_surfaces
@@ -29,7 +28,6 @@ from napari_dpdeblur.fitting.report.verdict import of_matching_views
 from napari_dpdeblur.fitting.result import deblurred_share, make_result
 from napari_dpdeblur.fitting.settings import Weights
 from napari_dpdeblur.generators import translated
-from napari_dpdeblur.optics import MultiplaneImage
 from napari_dpdeblur.results.result import Result
 
 Returned = TypeVar("Returned")
@@ -121,18 +119,19 @@ def wiener_image(
     on_grid = defocus_search.on_grid_of(problem, defocus_map)
     scales = defocus_search.deconvolution_scales(on_grid, parameters.wiener.scale_step)
     image = torch.zeros_like(problem.views[0])
-    strength = _image_smoothness(context)
-    images = wiener_images(
-        problem, on_grid, scales, parameters.wiener, strength, prior, _noise(context)
-    )
-    ready = torch.zeros_like(on_grid[None])  # share of each pixel that is computed
-    done = zip(images, weights_of_layers(on_grid, scales), strict=True)
-    for step, (image, weight) in enumerate(done, start=1):
-        ready += weight
-        is_partial = step < len(scales)
-        yield context.event(
-            stage, step, len(scales), image=image, ready=ready if is_partial else None
-        )
+    strength, noise = _image_smoothness(context), _noise(context)
+    groups = context.channel_groups(problem)
+    total = len(groups) * len(scales)
+    ready = torch.zeros_like(image)  # share of each pixel that is computed
+    for number, channels in enumerate(groups):
+        part, expected = problem.of_channels(channels), prior and prior.of_channels(channels)
+        images = wiener_images(part, on_grid, scales, parameters.wiener, strength, expected, noise)
+        found = zip(images, weights_of_layers(on_grid, scales), strict=True)
+        for step, (sharp, weight) in enumerate(found, start=number * len(scales) + 1):
+            image[channels] = sharp
+            ready[channels] += weight
+            shown = ready if step < total else None
+            yield context.event(stage, step, total, image=image, ready=shown)
     context.clock.end_stage(stage)
     return image.clamp_min(0)
 
@@ -164,19 +163,11 @@ def _boundaries(context: FitContext, search: DefocusSearch) -> OcclusionBoundari
     return find_boundaries(context.problem, search.defocus_map, parameters)
 
 
-def _shapes(context: FitContext, defocus_map: Tensor, scales: Tensor) -> LayerShapes:
-    check_cancelled()
-    parameters = _parameters(context).layers
-    reach = context.problem.in_pixels(parameters.occlusion_reach_px)
-    return layer_shapes(defocus_map, scales, reach, parameters.occlusion_step)
-
-
 def preview(context: FitContext, search: DefocusSearch) -> Generator[FitEvent, None, Result]:
     """Solver of the preset `preview`: the closed form alone."""
     scales = layer_scales(context, search)
     image = yield from _image_without_rims(context, "image", _boundaries(context, search))
-    defocus_map = defocus_search.on_grid_of(context.problem, search.defocus_map)
-    return _result(context, image, _shapes(context, defocus_map, scales), scales, search)
+    return _result(context, image, scales, search)
 
 
 def standard(context: FitContext, search: DefocusSearch) -> Generator[FitEvent, None, Result]:
@@ -219,7 +210,8 @@ def _with_sharp_edges(
     if context.done("map edges"):
         return search
     parameters = _parameters(context)
-    reduced = context.problem.reduced(parameters.map_edges.pixel_pitch_px)
+    pitch_px = context.problem.map_pitch_px(parameters.map_edges)
+    reduced = context.problem.luminance().reduced(pitch_px)
     sharp = yield from wiener_image(context, "draft image", reduced, search.defocus_map)
     smoothness = _map_smoothness(context)
     rounds = defocus_search.with_sharp_edges(search, sharp, parameters, smoothness)
@@ -228,13 +220,21 @@ def _with_sharp_edges(
     return search
 
 
-def _result(
-    context: FitContext, image: Tensor, shapes: LayerShapes, scales: Tensor, search: DefocusSearch
-) -> Result:
+def _result(context: FitContext, image: Tensor, scales: Tensor, search: DefocusSearch) -> Result:
     """The result with evenly spaced layers."""
-    defocus_map = shapes.defocus_map(scales)
+    problem, parameters = context.problem, _parameters(context).layers
+    surface = defocus_search.on_grid_of(problem, search.defocus_map)
+    defocus_map = surface.clamp(scales[-1], scales[0])
     image = _without_ringing(context, image, defocus_map)
-    mpi = MultiplaneImage(shapes.color(image), shapes.alpha, scales)
+    mpi = even_layers(
+        image,
+        surface,
+        scales,
+        problem.in_pixels(parameters.occlusion_reach_px),
+        parameters.occlusion_step,
+        problem.shape,
+        problem.intensity_scale,
+    )
     confidence = final_confidence(context, search, defocus_map)
     return make_result(context, image, defocus_map, mpi, confidence)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
@@ -71,9 +71,10 @@ class TiledBlur:
         """The blur of a range of layers, sharing memory with this one."""
         return self._with_layers(self._layers[layers])
 
-    def restricted(self, active: Tensor) -> TiledBlur:
+    def restricted(self, active: Iterable[Tensor]) -> TiledBlur:
         """The same blur where ``active`` (L, P) is true, and zero in the other tiles.
 
+        Of a blur that is restricted already, P are the tiles that each layer still has.
         Most layers of a scene occupy a few tiles; skipping the empty ones saves their FFTs.
         """
         return self._with_layers(

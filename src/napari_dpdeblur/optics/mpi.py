@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from napari_dpdeblur.optics.lazy_layers import LazyLayers
 from napari_dpdeblur.optics.planes import PLANE_STEP, Plane, layer_planes
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def _library(values: Any) -> Any:
     """The library of an array, NumPy or torch: both have the functions used here."""
-    return np if isinstance(values, np.ndarray) else sys.modules["torch"]
+    return np if isinstance(values, np.ndarray | LazyLayers) else sys.modules["torch"]
 
 
 def visibility(alpha: Any) -> Any:
@@ -46,7 +47,8 @@ class MultiplaneImage:
     ``color`` (L, C, H, W), ``alpha`` (L, 1, H, W) with an opaque farthest layer, and
     ``defocus_scales`` (L,) in multiples of the calibrated kernels: all tensors, or all arrays.
     ``defocus`` (L, 1, H, W), if given, is the defocus of every pixel of layers that are slanted or
-    curved; ``defocus_scales`` are then typical values.
+    curved; ``defocus_scales`` are then typical values. The layers of large results are computed
+    when they are indexed (:class:`~napari_dpdeblur.optics.lazy_layers.LazyLayers`).
     """
 
     color: Any

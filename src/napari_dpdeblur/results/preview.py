@@ -46,14 +46,16 @@ def preview_picture(
     `all_in_focus` and `captured` (C, H, W), linear, share one tone curve; `defocus_map` (H, W) has
     a colour bar, on which the focus plane is marked if the map is on both sides of it.
     """
-    white = white_point(all_in_focus)
+    small = _reduced(all_in_focus)
+    white = white_point(small)
     scale = color_scale(defocus_map)
     panels = [
-        ("all in focus", _shrink(tone_curve(all_in_focus, white))),
-        ("defocus scale", _shrink(scale.paint(defocus_map))),
+        ("all in focus", _shrink(tone_curve(small, white))),
+        ("defocus scale", _shrink(scale.paint(_reduced(defocus_map[None])[0]))),
     ]
     if captured is not None:
-        panels.insert(0, ("captured (mean of both views)", _shrink(tone_curve(captured, white))))
+        light = _shrink(tone_curve(_reduced(captured), white))
+        panels.insert(0, ("captured (mean of both views)", light))
     canvas = _lay_out(panels)
     _draw_color_bar(canvas, panels[-1][1].shape[1], scale)
     return np.asarray(canvas)
@@ -62,6 +64,17 @@ def preview_picture(
 def write_preview(file: Path | BinaryIO, picture: Picture) -> None:
     """Write a preview as PNG to a path or an open file."""
     Image.fromarray(picture).save(file, format="PNG", compress_level=3)
+
+
+def _reduced(images: AnyFloatArray) -> AnyFloatArray:
+    """Means over blocks of (C, H, W), as large as leave more pixels than a panel has."""
+    factor = max(images.shape[-2:]) // PANEL_LONG_SIDE_PX
+    if factor <= 1:
+        return images
+    height, width = (side // factor * factor for side in images.shape[-2:])
+    size = (width // factor, height // factor)
+    planes = (np.ascontiguousarray(plane[:height, :width], np.float32) for plane in images)
+    return np.stack([cv2.resize(p, size, interpolation=cv2.INTER_AREA) for p in planes])
 
 
 def _shrink(picture: Picture) -> Picture:

@@ -18,7 +18,8 @@ from napari_dpdeblur.files.reading import accessing
 from napari_dpdeblur.results.provenance_check import invalid_entry
 
 FORMAT = "napari-dpdeblur run"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1: with layers that are not compressed
+READABLE_VERSIONS = (1, FORMAT_VERSION)
 MAX_BYTES = 64_000_000
 PACKAGES = (
     "napari-dpdeblur",
@@ -85,10 +86,10 @@ def _without_header(path: Path, content: Any) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise _unreadable(path, f"it does not start with 'format: {FORMAT}'")
     version = content.get("format_version")
-    if version != FORMAT_VERSION:
+    if version not in READABLE_VERSIONS:
         raise ResultError(
-            f"{path} has format version {version}, but only version {FORMAT_VERSION} is "
-            "supported; update napari-dpdeblur."
+            f"{path} has format version {version}, but only versions 1 and {FORMAT_VERSION} "
+            "are supported; update napari-dpdeblur."
         )
     if (wrong := invalid_entry(content)) is not None:
         raise _unreadable(path, wrong)

@@ -56,21 +56,22 @@ class Result:
 
     def __post_init__(self) -> None:
         channels, height, width = self.all_in_focus.shape[-3:]
-        layers = len(self.defocus_scales)
+        count = len(self.defocus_scales)
         expected = {
             "all_in_focus": (channels, height, width),
             "defocus_map": (height, width),
             "confidence": (height, width),
-            "mpi_color": (layers, channels, height, width),
-            "mpi_alpha": (layers, 1, height, width),
+            "mpi_color": (count, channels, height, width),
+            "mpi_alpha": (count, 1, height, width),
         }
         for name in ("residual", "gain", "true_defocus"):
             if getattr(self, name) is not None:
                 expected[name] = (height, width)
         if self.true_image is not None:
             expected["true_image"] = (len(self.true_image), height, width)
+        layers = {"mpi_color": self.mpi.color, "mpi_alpha": self.mpi.alpha}
         for name, shape in expected.items():
-            found = getattr(self, name).shape
+            found = (layers[name] if name in layers else getattr(self, name)).shape
             if found != shape:
                 raise ResultError(
                     f"The arrays of this result do not match: {name} has shape {found}, expected "

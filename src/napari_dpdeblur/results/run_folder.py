@@ -22,8 +22,10 @@ other file; run.yaml says so, and has the hash of what is stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,7 @@ RAW_TYPES = ("uint8", "uint16", "float32")  # that float32 holds exactly
 KNOWN_FILES = (*RUN_FILES, *OPTIONAL_FILES)
 LENS = "lens"  # its entry in run.yaml
 MAX_VIGNETTING_BYTES = 5_000_000
+WRITERS = 2  # threads that write files beside that of the layers
 
 
 def check_run_folder(folder: Path, overwrite: bool = False) -> None:
@@ -81,41 +84,45 @@ def check_run_folder(folder: Path, overwrite: bool = False) -> None:
 def write_run(result: Result, folder: Path, overwrite: bool = False) -> Path:
     """Write a run folder atomically and return its path."""
     folder = Path(folder)
-    with atomic_folder.atomic_folder(folder, overwrite, KNOWN_FILES) as partial:
-        write_image(
-            partial / "all_in_focus.tif",
-            result.all_in_focus,
-            content="all-in-focus image",
-            unit=_unit(result.provenance),
-        )
-        write_image(
-            partial / "defocus_map.tif",
-            result.defocus_map,
-            content="defocus map",
-            unit="defocus scale",
-        )
-        write_image(
-            partial / "confidence.tif", result.confidence, content="confidence", unit="0 to 1"
-        )
+    with (
+        atomic_folder.atomic_folder(folder, overwrite, KNOWN_FILES) as beside,
+        ThreadPoolExecutor(WRITERS) as pool,
+    ):
+        others = [pool.submit(write) for write in _other_files(result, beside)]
         mpi = result.mpi
-        write_mpi(
-            partial / "mpi.tif",
-            result.mpi_color,
-            result.mpi_alpha,
-            result.defocus_scales,
-            None if mpi.defocus is None else np.asarray(mpi.defocus),
-        )
-        for name, content in OPTIONAL_MAPS.items():
-            if (values := getattr(result, name)) is not None:
-                write_image(partial / f"{name}.tif", values, content=content, unit="relative")
-        write_preview(partial / "preview.png", result.picture())
-        _write_distances(partial, result)
-        _write_views(partial, result.capture)
-        _write_truth(partial, result)
-        others = {name: value for name, value in result.provenance.items() if name != LENS}
-        lens = _write_lens(partial, result.calibration)
-        write_provenance(partial / "run.yaml", others | lens)
+        write_mpi(beside / "mpi.tif", mpi.color, mpi.alpha, mpi.defocus_scales, mpi.defocus)
+        for written in others:
+            written.result()
     return folder
+
+
+def _other_files(result: Result, folder: Path) -> list[Callable[[], object]]:
+    """Functions that write everything but the layers; they may run at the same time."""
+    images: list[tuple[str, FloatArray | None, str, str]] = [
+        ("all_in_focus", result.all_in_focus, "all-in-focus image", _unit(result.provenance)),
+        ("defocus_map", result.defocus_map, "defocus map", "defocus scale"),
+        ("confidence", result.confidence, "confidence", "0 to 1"),
+        *((name, getattr(result, name), text, "relative") for name, text in OPTIONAL_MAPS.items()),
+    ]
+    return [
+        lambda: write_preview(folder / "preview.png", result.picture()),
+        lambda: _write_provenance(folder, result),
+        *(
+            partial(write_image, folder / f"{name}.tif", image, content=content, unit=unit)
+            for name, image, content, unit in images
+            if image is not None
+        ),
+        lambda: _write_distances(folder, result),
+        lambda: _write_views(folder, result.capture),
+        lambda: _write_truth(folder, result),
+    ]
+
+
+def _write_provenance(folder: Path, result: Result) -> None:
+    """Write the lens, and run.yaml, which describes it."""
+    others = {name: value for name, value in result.provenance.items() if name != LENS}
+    lens = _write_lens(folder, result.calibration)
+    write_provenance(folder / "run.yaml", others | lens)
 
 
 def _write_distances(folder: Path, result: Result) -> None:

@@ -1,20 +1,13 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
-from counting_control import CountingControl
 from torch import Tensor
 
-from napari_dpdeblur.cancellation import obeying
-from napari_dpdeblur.fitting.image import layers
-from napari_dpdeblur.fitting.image.layers import (
-    alpha_of_transmittance,
-    inpaint,
-    layer_shapes,
-    layer_weights,
-)
+from napari_dpdeblur.fitting.image.layers import even_layers, inpaint, weights_of_layers
 from napari_dpdeblur.optics import MultiplaneImage
-from napari_dpdeblur.optics.mpi import visibility
+from napari_dpdeblur.optics.mpi import transmittance, visibility
 
 SCALES = torch.linspace(1.4, 0.1, 12, dtype=torch.float64)
 
@@ -27,9 +20,25 @@ def stepped_map() -> Tensor:
     return ground
 
 
+def weights_of(values: Tensor) -> Tensor:
+    return torch.stack(list(weights_of_layers(values, SCALES)))
+
+
+def layers_of(defocus_map: Tensor, image: Tensor | None = None) -> MultiplaneImage:
+    """Layers of a map, computed one by one when they are used."""
+    shown = torch.rand(3, 40, 60, dtype=torch.float64) if image is None else image
+    return even_layers(shown, defocus_map, SCALES, (6, 6), 1.5, (40, 60))
+
+
+def hidden_of(defocus_map: Tensor) -> np.ndarray:
+    """What continues behind nearer parts: (L, 40, 60)."""
+    alpha = layers_of(defocus_map).alpha
+    return np.stack([layer[0] - alpha.visible(k) for k, layer in enumerate(alpha)])
+
+
 def test_weights_interpolate_exactly() -> None:
     values = torch.rand(20, 30, dtype=torch.float64) * 1.3 + 0.1
-    weights = layer_weights(values, SCALES)
+    weights = weights_of(values)
     torch.testing.assert_close(weights.sum(0), torch.ones_like(weights[0]))
     torch.testing.assert_close((weights[:, 0] * SCALES[:, None, None]).sum(0), values)
     assert int((weights > 1e-12).sum(0).max()) <= 2
@@ -37,62 +46,38 @@ def test_weights_interpolate_exactly() -> None:
 
 
 def test_values_outside_the_layers_go_to_the_nearest() -> None:
-    weights = layer_weights(torch.tensor([[5.0, -1.0]], dtype=torch.float64), SCALES)
+    weights = weights_of(torch.tensor([[5.0, -1.0]], dtype=torch.float64))
     assert torch.equal(weights[:, 0, 0, 0].nonzero().flatten(), torch.tensor([0]))
     assert torch.equal(weights[:, 0, 0, 1].nonzero().flatten(), torch.tensor([11]))
 
 
-def test_alpha_and_transmittance_belong_together() -> None:
-    shares = torch.rand(5, 1, 6, 7, dtype=torch.float64).softmax(0)
-    alpha = alpha_of_transmittance(shares)
-    assert torch.all(alpha[0] == 1)
-    torch.testing.assert_close(alpha * visibility(alpha), shares)
-
-
 def test_layers_show_the_map(stepped_map: Tensor) -> None:
-    shapes = layer_shapes(stepped_map, SCALES, (6, 6), 1.5)
-    torch.testing.assert_close(shapes.defocus_map(SCALES), stepped_map)
-    torch.testing.assert_close(
-        shapes.defocus_map(torch.ones_like(SCALES)), torch.ones(40, 60).double()
-    )
-    assert torch.all(shapes.alpha[0] == 1)
-    assert 0 <= float(shapes.alpha.min()) <= float(shapes.alpha.max()) <= 1
-
-
-def test_layers_are_the_same_in_strips(
-    stepped_map: Tensor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = layer_shapes(stepped_map, SCALES, (6, 6), 1.5)
-    control = CountingControl()
-    monkeypatch.setattr(layers, "STRIP_PIXELS", 7 * 60)
-    with obeying(control):
-        strips = layer_shapes(stepped_map, SCALES, (6, 6), 1.5)
-    assert control.checks == 7
-    for name in ("visible", "hidden", "background"):
-        assert torch.equal(getattr(strips, name), getattr(whole, name))
-    assert torch.equal(strips.defocus_map(SCALES), whole.defocus_map(SCALES))
+    alpha = np.asarray(layers_of(stepped_map).alpha)
+    shares = transmittance(alpha)[:, 0]
+    composite = (shares * SCALES.numpy()[:, None, None]).sum(0)
+    np.testing.assert_allclose(composite, stepped_map, atol=1e-6)
+    np.testing.assert_allclose(shares.sum(0), 1, atol=1e-6)
+    assert (alpha[0] == 1).all()
+    assert 0 <= alpha.min() <= alpha.max() <= 1
 
 
 def test_what_is_hidden_is_never_visible(stepped_map: Tensor) -> None:
-    shapes = layer_shapes(stepped_map, SCALES, (6, 6), 1.5)
-    assert shapes.hidden[1:].any(), "the ground goes on behind the square"
-    seen = shapes.hidden * visibility(shapes.alpha)
-    assert float(seen.abs().max()) < 1e-12
-    assert not (shapes.visible * shapes.hidden).any()
+    alpha = np.asarray(layers_of(stepped_map).alpha)
+    hidden = hidden_of(stepped_map)
+    assert hidden[1:].any(), "the ground goes on behind the square"
+    assert np.abs(hidden * visibility(alpha)[:, 0]).max() < 1e-6
 
 
 def test_the_ground_goes_on_behind_the_square(stepped_map: Tensor) -> None:
-    behind = layer_shapes(stepped_map, SCALES, (6, 6), 1.5).hidden[1:].sum(0)[0]
-    assert torch.all(behind[12:28, 20:26] > 0)
+    behind = hidden_of(stepped_map)[1:].sum(0)
+    assert (behind[12:28, 20:26] > 0).all()
     assert not behind[19:21, 29:31].any(), "only as far as light can come round the edge"
     assert not behind[:12].any()
 
 
 def test_colours_make_the_image(stepped_map: Tensor) -> None:
     image = torch.rand(3, 40, 60, dtype=torch.float64)
-    shapes = layer_shapes(stepped_map, SCALES, (6, 6), 1.5)
-    shown = MultiplaneImage(shapes.color(image), shapes.alpha, SCALES).all_in_focus()
-    torch.testing.assert_close(shown, image)
+    np.testing.assert_allclose(layers_of(stepped_map, image).all_in_focus(), image, atol=1e-6)
 
 
 def test_inpainting_keeps_what_is_known() -> None:

@@ -11,6 +11,8 @@ from torch.nn.functional import pad
 from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.parameters.image import VariationParameters
 
+BAND_VALUES = 2_000_000  # pixels and channels that total_variation_filter works on at once
+
 
 def box_mean(images: Tensor, radius: tuple[int, int]) -> Tensor:
     """Mean over a box that reaches ``radius`` (rows, cols) pixels from its centre.
@@ -79,8 +81,23 @@ def total_variation_filter(
     """Smooth an image (C, h, w) between its edges: Rudin et al. 1992, solved as Chambolle 2004.
 
     Minimises half the squared change plus ``strength`` times the total variation, by projection of
-    the dual field (2, C, h, w). Channels share their edges.
+    the dual field (2, C, h, w). Channels share their edges. Large images are filtered in bands of
+    rows, with as many around them as the steps reach, so that the result is the same.
     """
+    height, width = image.shape[-2:]
+    rows, around = max(BAND_VALUES // (len(image) * width), 1), parameters.steps + 1
+    if height <= rows + 2 * around:
+        return _smoothed_band(image, strength, parameters)
+    smooth = torch.empty_like(image)
+    for top in range(0, height, rows):
+        bottom = min(top + rows, height)
+        first, last = max(top - around, 0), min(bottom + around, height)
+        band = _smoothed_band(image[:, first:last], strength, parameters)
+        smooth[:, top:bottom] = band[:, top - first : bottom - first]
+    return smooth
+
+
+def _smoothed_band(image: Tensor, strength: float, parameters: VariationParameters) -> Tensor:
     field = image.new_zeros(2, *image.shape)
     smooth, step = image, parameters.step_size
     for _ in range(parameters.steps):

@@ -3,117 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate, pad
 
 from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.image.filters import largest_around
-from napari_dpdeblur.optics.mpi import visibility
-
-STRIP_PIXELS = 500_000  # computed between two checks for cancellation
-
-
-def layer_weights(defocus_map: Tensor, scales: Tensor) -> Tensor:
-    """Linear weights of the two scales next to each pixel's defocus: (L, 1, h, w), sum 1."""
-    return torch.stack(list(weights_of_layers(defocus_map, scales)))
+from napari_dpdeblur.optics.lazy_layers import EvenAlpha, EvenColor
+from napari_dpdeblur.optics.mpi import MultiplaneImage
 
 
 def weights_of_layers(defocus_map: Tensor, scales: Tensor) -> Iterator[Tensor]:
-    """The same layer by layer, (1, h, w) each, to save memory."""
+    """Linear weights of the two scales next to each pixel's defocus; sum 1.
+
+    Layer by layer, (1, h, w) each, to save memory.
+    """
     step = scales[0] - scales[1]
     within = defocus_map.clamp(scales[-1], scales[0])[None]
     return ((within - scale).abs_().div_(-step).add_(1).clamp_min_(0) for scale in scales)
 
 
-def alpha_of_transmittance(transmittance: Tensor) -> Tensor:
-    """The alphas whose composite has these transmittances (L, 1, h, w); the back one is 1."""
-    in_front = transmittance.flip(0).cumsum(0).flip(0) - transmittance
-    alpha = (transmittance / (1 - in_front).clamp_min(1e-6)).clamp(0, 1)
-    alpha[0] = 1
-    return alpha
-
-
-@dataclass(frozen=True)
-class LayerShapes:
-    """Shapes of the layers: what is seen of each, and what continues behind nearer ones.
-
-    ``visible`` and ``hidden`` (L, 1, h, w) are the parts of alpha whose colour is that of the
-    all-in-focus image and that of the image inpainted behind it. ``background`` (1, h, w) is 1
-    where the visible surface is the farthest one around.
-    """
-
-    visible: Tensor
-    hidden: Tensor
-    background: Tensor
-
-    @property
-    def alpha(self) -> Tensor:
-        """Alpha of the multiplane image: (L, 1, h, w)."""
-        return self.visible + self.hidden
-
-    def defocus_map(self, scales: Tensor) -> Tensor:
-        """Composite of the layers' scales (h, w); hidden parts do not contribute."""
-        composite = torch.empty_like(self.background[0])
-        for rows in _strips(composite):
-            alpha = (self.visible[..., rows, :] + self.hidden[..., rows, :])[:, 0]
-            shares = alpha * visibility(alpha)
-            composite[rows] = (shares * scales[:, None, None]).sum(0)
-            check_cancelled()
-        return composite
-
-    def color(self, image: Tensor) -> Tensor:
-        """Colours of the layers (L, C, h, w): the image where visible, else the inpainted one."""
-        behind = inpaint(image, self.background)
-        color = image.new_empty(len(self.visible), *image.shape)
-        for layer, visible in zip(color, self.visible, strict=True):
-            torch.where(visible > 0, image, behind, out=layer)
-            check_cancelled()
-        return color
-
-
-def _strips(values: Tensor) -> Iterator[slice]:
-    """Groups of rows of a map (h, w) that take little time each."""
-    height, width = values.shape
-    step = max(STRIP_PIXELS // width, 1)
-    return (slice(top, min(top + step, height)) for top in range(0, height, step))
-
-
-def layer_shapes(
-    defocus_map: Tensor, scales: Tensor, reach_px: tuple[int, int], occlusion_step: float
-) -> LayerShapes:
-    """Layers of a surface, continued by ``reach_px`` (rows, cols) behind its nearer parts.
+def even_layers(
+    image: Tensor,
+    defocus_map: Tensor,
+    scales: Tensor,
+    reach_px: tuple[int, int],
+    occlusion_step: float,
+    size: tuple[int, int],
+    unit: float = 1.0,
+) -> MultiplaneImage:
+    """Evenly spaced layers of a surface, continued by ``reach_px`` behind its nearer parts.
 
     A blurred edge lets light past from behind it; without a continuation there would be none.
-    A surface occludes another that lies ``occlusion_step`` layers behind it.
+    A surface occludes another that lies ``occlusion_step`` layers behind it. ``image`` (C, h, w)
+    is divided by ``unit``, and layers are enlarged to ``size``, when they are used.
     """
     farthest = largest_around(defocus_map, reach_px)
     check_cancelled()
-    layers = (len(scales), 1, *defocus_map.shape)
-    visible, hidden = defocus_map.new_empty(layers), defocus_map.new_empty(layers)
-    background = defocus_map.new_empty(1, *defocus_map.shape)
-    for rows in _strips(defocus_map):
-        strip = _shapes_of_rows(defocus_map[rows], farthest[rows], scales, occlusion_step)
-        visible[..., rows, :], hidden[..., rows, :] = strip.visible, strip.hidden
-        background[:, rows] = strip.background
-        check_cancelled()
-    return LayerShapes(visible, hidden, background)
-
-
-def _shapes_of_rows(
-    defocus_map: Tensor, farthest: Tensor, scales: Tensor, occlusion_step: float
-) -> LayerShapes:
-    step = scales[0] - scales[1]
-    occludes = (farthest - defocus_map) > occlusion_step * step
-    weights = layer_weights(defocus_map, scales)
-    visible = alpha_of_transmittance(weights)
-    visible[0] = (weights[0] > 0).to(visible.dtype)
-    behind = alpha_of_transmittance(layer_weights(farthest, scales)) * occludes
-    behind[0] = 1
-    hidden = torch.where(visible > 0, torch.zeros_like(visible), behind)
-    return LayerShapes(visible, hidden, (~occludes).to(visible.dtype)[None])
+    occludes = (farthest - defocus_map) > occlusion_step * (scales[0] - scales[1])
+    behind = inpaint(image, (~occludes).to(image.dtype)[None])
+    check_cancelled()
+    surface, continued, is_nearer, steps, shown, filled = (
+        t.cpu().numpy() for t in (defocus_map, farthest, occludes, scales, image, behind)
+    )
+    alpha = EvenAlpha(surface, continued, is_nearer, steps, size)
+    return MultiplaneImage(EvenColor(alpha, shown, filled, unit), alpha, scales)
 
 
 def inpaint(image: Tensor, known: Tensor) -> Tensor:

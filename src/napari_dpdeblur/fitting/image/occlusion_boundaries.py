@@ -38,11 +38,15 @@ class OcclusionBoundaries:
 
         A little farther than the mask itself: where it ends, a line would remain.
         """
-        within = torch.maximum(image, smallest_around(captured, around))
-        check_cancelled()
-        within = torch.minimum(within, largest_around(captured, around))
-        check_cancelled()
-        return image + largest_around(self.mask, around) * (within - image)
+        near = largest_around(self.mask, around)
+        limited = torch.empty_like(image)
+        for plane, light, out in zip(image, captured, limited, strict=True):  # to save memory
+            within = torch.maximum(plane, smallest_around(light, around))
+            check_cancelled()
+            within = torch.minimum(within, largest_around(light, around))
+            check_cancelled()
+            out[:] = plane + near * (within - plane)
+        return limited
 
 
 def find_boundaries(

@@ -51,6 +51,10 @@ class ImagePrior:
         smooth = total_variation_filter(image, variation, parameters.variation)
         return cls(smooth, surfaces, weight, own)
 
+    def of_channels(self, channels: slice) -> ImagePrior:
+        """The prior of some of the channels."""
+        return replace(self, image=self.image[channels])
+
     def views_of_surface(self, problem: FitProblem, scale: float) -> Tensor:
         """The views (V, C, h, w), with occluders replaced by what lies around them."""
         own = 1 - self._occluded(problem, scale)

@@ -242,6 +242,13 @@ class MapEdgeParameters(SettingsModel):
         ge=1,
         le=64,
     )
+    max_map_megapixels: float = setting(
+        1.5,
+        "million pixels",
+        "Largest size of the map and of the grid on which layers are solved; for larger captures "
+        "the pixels above are doubled until it is reached: what matters is the share of the frame.",
+        gt=0,
+    )
     guided_radius_px: int = setting(
         8, MAP_PX, "Radius of the guided median that moves edges to those of the image.", ge=1
     )

@@ -34,20 +34,25 @@ class SurfaceRenderer:
                 layers.alpha, layers.defocus, layers.scales, strict=True
             )
         ]
-        blurs = [
-            TiledBlur([problem.kernels_at(p.scale) for p in planes], problem.layout, blend_px)
-            for planes in self._planes
-        ]
-        light = [
-            blur(torch.stack([plane.weight for plane in planes]))
-            for blur, planes in zip(blurs, self._planes, strict=True)
-        ]
-        check_cancelled()
-        self._free: Tensor = visibility(torch.stack([each.sum(0) for each in light]))
+        blurs, light, brightest, lit = [], [], [], []
+        for planes in self._planes:
+            kernels = [problem.kernels_at(plane.scale) for plane in planes]
+            blur = TiledBlur(kernels, problem.layout, blend_px)
+            each = blur(torch.stack([plane.weight for plane in planes]))
+            light.append(each.sum(0))
+            brightest.append(each.amax((1, 2)))
+            # Spectra of tiles without any light would fill the memory.
+            lit.append(problem.layout.largest(brightest[-1], blend_px) > negligible_light)
+            blurs.append(blur.restricted(lit[-1]))
+            check_cancelled()
+        self._free: Tensor = visibility(torch.stack(light))
         self._blurs = []
-        for blur, each, free in zip(blurs, light, self._free, strict=True):
-            brightest = problem.layout.largest((each * free).amax((1, 2)), blend_px)
-            self._blurs.append(blur.restricted(brightest > negligible_light))
+        for blur, each, free, tiles in zip(blurs, brightest, self._free, lit, strict=True):
+            seen_light = problem.layout.largest(each * free.amax((0, 1)), blend_px)
+            is_seen = seen_light > negligible_light
+            self._blurs.append(
+                blur.restricted([seen[own] for seen, own in zip(is_seen, tiles, strict=True)])
+            )
             check_cancelled()
 
     def render(self, color: Tensor) -> Tensor:
