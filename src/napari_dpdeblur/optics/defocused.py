@@ -34,11 +34,17 @@ class DefocusedKernels:
     @property
     def size_px(self) -> tuple[int, int]:
         """Height and width of the support, with its side lobes."""
-        height, width = (
-            2 * (math.ceil(size // 2 * abs(stretch)) + SIDE_LOBES_PX) + 1
+        height, width = (2 * (reach + SIDE_LOBES_PX) + 1 for reach in self.reach_px)
+        return height, width
+
+    @property
+    def reach_px(self) -> tuple[int, int]:
+        """Rows and columns from the centre to the end of the support, without side lobes."""
+        rows, cols = (
+            math.ceil(size // 2 * abs(stretch))
             for size, stretch in zip(self.kernels.shape[-2:], self.stretch, strict=True)
         )
-        return height, width
+        return rows, cols
 
     def select(self, tile_indices: Sequence[int], rows: int, cols: int) -> DefocusedKernels:
         """The sub-grid of the given tiles (row-major indices)."""
