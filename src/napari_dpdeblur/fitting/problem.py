@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.errors import CalibrationError, FitError
 from napari_dpdeblur.fitting.presets import PRESETS
 from napari_dpdeblur.optics import DefocusedKernels, KernelGrid, TileLayout
+from napari_dpdeblur.optics.bounded_cache import BoundedCache
 from napari_dpdeblur.optics.lens_model import LensModel
 
 if TYPE_CHECKING:
@@ -34,7 +36,8 @@ class FitProblem:
     ``kernels`` are at scale 1 in calibrated pixels, ``layout`` divides the grid of the views,
     ``shape`` is the size of the result in calibrated pixels, ``intensity_scale`` is what the
     capture's unit was multiplied by. ``calibrated`` are the kernels before the blur added by the
-    calibration was removed; None: the same.
+    calibration was removed; None: the same. ``cache`` keeps what several stages compute
+    from the same kernels and views; None: nothing is kept.
     """
 
     views: Tensor
@@ -44,6 +47,7 @@ class FitProblem:
     shape: tuple[int, int]
     intensity_scale: float
     calibrated: KernelGrid | None = None
+    cache: BoundedCache | None = None
 
     def for_search(self) -> FitProblem:
         """The problem of comparing the views, each blurred with the kernel of the other.
@@ -51,11 +55,25 @@ class FitProblem:
         Blur that the calibration added to both kernels cancels there; removing it would only add
         noise.
         """
-        return replace(self, kernels=self.calibrated or self.kernels)
+        return replace(self, kernels=self.calibrated or self.kernels, cache=None)
 
     def kernels_at(self, scale: float) -> DefocusedKernels:
         """Kernels at a signed defocus scale, on the grid of the views."""
         return self.kernels.defocused(scale, self.pixel_pitch)
+
+    def spectrum_at(
+        self, scale: float, tiles: Sequence[int], fft_px: tuple[int, int]
+    ) -> Tensor:
+        """Fourier transforms (P, V, n, m // 2 + 1) of the kernels of some tiles at a scale."""
+
+        def computed() -> Tensor:
+            return self.kernels_at(scale).select(tiles, len(tiles), 1).spectrum(fft_px)
+
+        return self.kept(("spectrum", scale, self.pixel_pitch, tuple(tiles), fft_px), computed)
+
+    def kept(self, key: Hashable, compute: Callable[[], Tensor]) -> Tensor:
+        """What ``compute`` returns, or returned before for the same key."""
+        return compute() if self.cache is None else self.cache.get(key, compute)
 
     def in_pixels(self, length: int) -> tuple[int, int]:
         """A length in calibrated pixels as rows and columns of the views, at least one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Generator
+from dataclasses import replace
 from typing import TypeVar
 
 import torch
@@ -30,6 +31,7 @@ from napari_dpdeblur.fitting.result import deblurred_share, make_result
 from napari_dpdeblur.fitting.settings import Weights
 from napari_dpdeblur.generators import translated
 from napari_dpdeblur.optics import MultiplaneImage
+from napari_dpdeblur.optics.bounded_cache import BoundedCache
 from napari_dpdeblur.results.result import Result
 
 Returned = TypeVar("Returned")
@@ -143,11 +145,11 @@ def _noise(context: FitContext) -> float:
 def _image_without_rims(
     context: FitContext,
     stage: str,
+    problem: FitProblem,
     boundaries: OcclusionBoundaries,
     prior: ImagePrior | None = None,
 ) -> Generator[FitEvent, None, Tensor]:
     """The Wiener image at full resolution, without rims along occlusion boundaries."""
-    problem = context.problem
     image = yield from wiener_image(context, stage, problem, boundaries.defocus_map, prior)
     around = problem.in_pixels(_parameters(context).occlusion.range_px)
     return boundaries.limited(image, problem.views.mean(0), around)
@@ -168,7 +170,8 @@ def _shapes(context: FitContext, defocus_map: Tensor, scales: Tensor) -> LayerSh
 def preview(context: FitContext, search: DefocusSearch) -> Generator[FitEvent, None, Result]:
     """Solver of the preset `preview`: the closed form alone."""
     scales = layer_scales(context, search)
-    image = yield from _image_without_rims(context, "image", _boundaries(context, search))
+    boundaries = _boundaries(context, search)
+    image = yield from _image_without_rims(context, "image", context.problem, boundaries)
     defocus_map = defocus_search.on_grid_of(context.problem, search.defocus_map)
     return _result(context, image, _shapes(context, defocus_map, scales), scales, search)
 
@@ -195,14 +198,15 @@ def _detailed_image(
     context: FitContext, boundaries: OcclusionBoundaries, surfaces: Tensor
 ) -> Generator[FitEvent, None, Tensor]:
     """The Wiener image, repeated with the previous image as prior, weak at first."""
+    problem = replace(context.problem, cache=BoundedCache())
     image = context.state.tensors.get("start")
     if image is None:
-        image = yield from _image_without_rims(context, "deblur", boundaries)
+        image = yield from _image_without_rims(context, "deblur", problem, boundaries)
         context.save("deblur", 1, start=image)
     for stage in PRIOR_STAGES:
         if not context.done(stage):
             prior = ImagePrior.of_stage(stage, image, surfaces, _parameters(context))
-            image = yield from _image_without_rims(context, stage, boundaries, prior)
+            image = yield from _image_without_rims(context, stage, problem, boundaries, prior)
             context.save(stage, 1, start=image)
     return image
 

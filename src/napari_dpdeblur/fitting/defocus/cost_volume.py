@@ -11,7 +11,8 @@ from torch import Tensor
 from napari_dpdeblur.fitting.image.filters import box_mean
 from napari_dpdeblur.fitting.parameters.defocus import CostVolumeParameters
 from napari_dpdeblur.optics import DefocusedKernels, KernelGrid, TileLayout, TileWindows
-from napari_dpdeblur.optics.defocused import NYQUIST
+from napari_dpdeblur.optics.cores import in_order
+from napari_dpdeblur.optics.defocused import NYQUIST, power_of
 from napari_dpdeblur.optics.memory import concatenated, in_groups
 from napari_dpdeblur.optics.noise import difference_noise
 
@@ -48,23 +49,26 @@ def compute_cost_volume(
     Eq. 4 as a whitened residual, which vanishes at the true d. ``views`` (2, C, H, W) are sampled
     with pixels of ``pixel_pitch`` calibrated pixels.
     """
-    grids = [kernels.defocused(float(scale), pixel_pitch) for scale in scales]
+    grids = [kernels.defocused(scale, pixel_pitch) for scale in scales.tolist()]
     reach = max(max(grid.size_px) for grid in grids) // 2 + parameters.blend_px
     windows = TileWindows.of(layout, (reach, reach), parameters.blend_px, views)
     high_pass = (parameters.high_pass_px,) * 2
     aggregation = (parameters.aggregation_px,) * 2
     spectra = _spectra(views, windows)
     floor = _whitening(windows.fft_px, views, parameters)
-    cost = views.new_empty(len(grids), *views.shape[-2:])
-    for grid, out in zip(grids, cost, strict=True):
+
+    def cost_of(grid: DefocusedKernels) -> Tensor:
         residual, noise_share = _whitened(spectra, windows, grid, views[0], floor)
         # Differences in brightness, such as residual vignetting, say nothing about defocus.
         residual -= box_mean(box_mean(residual, high_pass), high_pass)
-        torch.sum(box_mean(residual.square(), aggregation), 0, out=out)
-        if correct_bias:
-            # White noise keeps this share of its power in R_d; without the division small blur
-            # costs more than it should.
-            out /= noise_share
+        mean = box_mean(residual.square(), aggregation).sum(0)
+        # White noise keeps this share of its power in R_d; without the division small blur costs
+        # more than it should.
+        return mean / noise_share if correct_bias else mean
+
+    cost = views.new_empty(len(grids), *views.shape[-2:])
+    for out, found in zip(cost, in_order(cost_of, grids, views.device), strict=True):
+        out.copy_(found)
         yield
     return CostVolume(cost, scales, views.mean((0, 1)))
 
@@ -102,7 +106,7 @@ def _whitened(
     def whitened(tiles: range) -> tuple[Tensor, Tensor]:
         spectrum = grid.select(tiles, len(tiles), 1).spectrum(windows.fft_px)
         left, right = spectra[:, tiles.start : tiles.stop]
-        power = spectrum.abs().square().sum(1)
+        power = power_of(spectrum)
         cross = spectrum[:, 1:] * left - spectrum[:, :1] * right
         white = cross / (power + floor).sqrt()[:, None]
         return torch.fft.irfft2(white, s=windows.fft_px), (power / (power + floor)).mean((1, 2))
