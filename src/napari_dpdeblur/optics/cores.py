@@ -20,6 +20,8 @@ import torch
 Item = TypeVar("Item")
 Computed = TypeVar("Computed")
 
+_thread = threading.local()
+
 
 def in_order(
     compute: Callable[[Item], Computed], items: Iterable[Item], device: torch.device | None
@@ -29,7 +31,7 @@ def in_order(
     Without gradients. Other devices than a CPU, and threads of this pool itself, compute one after
     the other.
     """
-    count = torch.get_num_threads()
+    count = 1 if hasattr(_thread, "is_worker") else torch.get_num_threads()
     if count == 1 or device is None or device.type != "cpu":
         yield from map(compute, items)
         return
@@ -59,6 +61,8 @@ def _pool(count: int, process: int) -> ThreadPoolExecutor:
     all_started = threading.Barrier(count)
 
     def start() -> None:
+        _thread.is_worker = True
+        torch.get_num_threads()  # or the default would replace what is set now
         torch.set_num_threads(1)  # of this thread, but also the default of future ones
         all_started.wait()
 
