@@ -113,8 +113,8 @@ class SummedBlur:
         compute: Callable[[range], Tensor],
         keep: Callable[[range, Tensor], None],
     ) -> None:
-        planes_per_tile = -(-len(self._spectrum) // max(len(self._planes), 1))
-        windows = planes_per_tile * self._spectrum.shape[1] * images.shape[1]
+        planes_per_tile = len(self._spectrum) // max(len(self._planes), 1)
+        windows = max(planes_per_tile, 1) * self._spectrum.shape[1] * images.shape[1]
         count = group_size(self._windows, windows, images.device)
         in_groups(len(self._planes), count, compute, keep, images.device)
 
