@@ -61,9 +61,7 @@ class FitProblem:
         """Kernels at a signed defocus scale, on the grid of the views."""
         return self.kernels.defocused(scale, self.pixel_pitch)
 
-    def spectrum_at(
-        self, scale: float, tiles: Sequence[int], fft_px: tuple[int, int]
-    ) -> Tensor:
+    def spectrum_at(self, scale: float, tiles: Sequence[int], fft_px: tuple[int, int]) -> Tensor:
         """Fourier transforms (P, V, n, m // 2 + 1) of the kernels of some tiles at a scale."""
 
         def computed() -> Tensor:

@@ -46,6 +46,14 @@ class DefocusedKernels:
         )
         return rows, cols
 
+    def is_turned(self, other: DefocusedKernels) -> bool:
+        """Whether the kernels of another grid are these, turned by 180 degrees."""
+        opposite = all(
+            math.isclose(own, -its, rel_tol=1e-6)
+            for own, its in zip(self.stretch, other.stretch, strict=True)
+        )
+        return opposite and self.kernels is other.kernels
+
     def select(self, tile_indices: Sequence[int], rows: int, cols: int) -> DefocusedKernels:
         """The sub-grid of the given tiles (row-major indices)."""
         return replace(self, kernels=self.kernels[list(tile_indices)], rows=rows, cols=cols)

@@ -43,7 +43,9 @@ class SummedBlur:
         ]
         pairs = [q in left for own, left in zip(self._planes, kept, strict=True) for q in own]
         part = object.__new__(SummedBlur)
-        part._set(self._windows, kept, self._spectrum[[i for i, is_kept in enumerate(pairs) if is_kept]])
+        part._set(
+            self._windows, kept, self._spectrum[[i for i, is_kept in enumerate(pairs) if is_kept]]
+        )
         return part
 
     def _set(self, windows: TileWindows, planes: list[list[int]], spectrum: Tensor) -> None:

@@ -61,4 +61,6 @@ class SurfaceRenderer:
     def adjoint(self, views: Tensor) -> Tensor:
         """The transposed operator: (V, C, h, w) to (L, C, h, w)."""
         layers = zip(self._blurs, self._weights, self._free, strict=True)
-        return torch.stack([(w * blur.adjoint(views * free, len(w))).sum(0) for blur, w, free in layers])
+        return torch.stack(
+            [(w * blur.adjoint(views * free, len(w))).sum(0) for blur, w, free in layers]
+        )
