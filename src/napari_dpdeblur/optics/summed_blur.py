@@ -60,7 +60,7 @@ class SummedBlur:
     def __call__(self, planes: Tensor) -> Tensor:
         """Views (V, C, H, W) of planes (Q, C, H, W)."""
         views = planes.new_zeros(self._spectrum.shape[1], *planes.shape[1:])
-        padded = self._windows.pad(planes.flatten(0, 1)).unflatten(0, planes.shape[:2])
+        padded = _divided(self._windows.pad(planes.flatten(0, 1)), len(planes))
 
         def blurred(tiles: range) -> Tensor:
             part, spectrum, owner = self._of(tiles)
@@ -82,9 +82,8 @@ class SummedBlur:
 
     def adjoint(self, views: Tensor, count: int) -> Tensor:
         """The transposed operator: (V, C, H, W) to ``count`` planes (Q, C, H, W)."""
-        channels = views.shape[1]
-        padded = self._windows.empty(count * channels, views)
-        planes = padded.unflatten(0, (count, channels))
+        padded = self._windows.empty(count * views.shape[1], views)
+        planes = _divided(padded, count)
 
         def correlated(tiles: range) -> Tensor:
             part, spectrum, owner = self._of(tiles)
@@ -101,7 +100,7 @@ class SummedBlur:
             check_cancelled()
 
         self._in_groups(views, correlated, add)
-        return self._windows.fold(padded).unflatten(0, (count, channels))
+        return _divided(self._windows.fold(padded), count)
 
     def _of(self, tiles: range) -> tuple[TileWindows, Tensor, Tensor]:
         """Windows of some tiles, spectra of their planes, and the tile that each belongs to."""
@@ -119,6 +118,11 @@ class SummedBlur:
         windows = max(planes_per_tile, 1) * self._spectrum.shape[1] * images.shape[1]
         count = group_size(self._windows, windows, images.device)
         in_groups(len(self._planes), count, compute, keep, images.device)
+
+
+def _divided(images: Tensor, count: int) -> Tensor:
+    """Images (Q C, H, W) as those of ``count`` planes (Q, C, H, W), without a copy."""
+    return images.view(count, -1, *images.shape[1:])
 
 
 def _planes_of_tiles(active: Sequence[Sequence[bool]]) -> list[list[int]]:

@@ -61,6 +61,7 @@ class SurfaceRenderer:
     def adjoint(self, views: Tensor) -> Tensor:
         """The transposed operator: (V, C, h, w) to (L, C, h, w)."""
         layers = zip(self._blurs, self._weights, self._free, strict=True)
-        return torch.stack(
-            [(w * blur.adjoint(views * free, len(w))).sum(0) for blur, w, free in layers]
-        )
+        light = [
+            weights * blur.adjoint(views * free, len(weights)) for blur, weights, free in layers
+        ]
+        return torch.stack([planes.sum(0) for planes in light])
