@@ -40,12 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print times in passes; 1 when --check finds a preset that is not three times as fast."""
     options = _parse(arguments)
     scene = options.scene or quality.find_scenes(options.data)[0]
-    versions = {"this": (OWN, [])} | {
-        f"{count} thread{'s' * (count > 1)}": (OWN, ["--threads", str(count)])
+    versions = {"this": (OWN, {})} | {
+        f"{count} thread{'s' * (count > 1)}": (OWN, {"OMP_NUM_THREADS": str(count)})
         for count in options.threads
     }
     if options.against:
-        versions["other"] = (options.against, [])
+        versions["other"] = (options.against, {})
     figures: dict[str, object] = {}
     missed = False
     for preset in options.presets:
@@ -61,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         if share is not None:
             print(
-                f"{preset:<9} takes {share:.2f} of the other version's time, {cpu_share:.2f} of its "
-                "processor time"
+                f"{preset:<9} takes {share:.2f} of the other version's time, "
+                f"{cpu_share:.2f} of its processor time"
             )
             missed |= share > MOST_SHARE
         figures[preset] = {**best, "share_of_other": share, "cpu_share_of_other": cpu_share}
@@ -75,18 +75,18 @@ def measured(
     data: Path,
     scene: str,
     preset: str,
-    versions: dict[str, tuple[Path, list[str]]],
+    versions: dict[str, tuple[Path, dict[str, str]]],
     repeats: int,
 ) -> dict[str, dict]:
     """Passes of a fit from the files to the run folder, and of its stages, for each version."""
     best: dict[str, dict] = {}
     for _ in range(repeats):
-        for name, (source, extra) in versions.items():
+        for name, (source, variables) in versions.items():
             with tempfile.TemporaryDirectory(prefix="dpdeblur-passes-") as scratch:
                 run = Path(scratch) / "run"
                 command = ["fit", str(data / f"{scene}_left.png"), "-o", str(run)]
                 command += ["--calibration", str(data / "calibration"), "--preset", preset]
-                found = _fit([*command, *extra], source, run)
+                found = _fit(command, {"PYTHONPATH": str(source)} | variables, run)
             if name not in best or found["passes"] < best[name]["passes"]:
                 best[name] = found
     return best
@@ -107,13 +107,13 @@ def fft_pass_s() -> tuple[float, float]:
     return clock, processors
 
 
-def _fit(command: Sequence[str], source: Path, run: Path) -> dict:
+def _fit(command: Sequence[str], variables: dict[str, str], run: Path) -> dict:
     pass_s, pass_cpu_s = fft_pass_s()
     start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         [sys.executable, "-c", CODE, *command],
         check=True,
-        env={**os.environ, "PYTHONPATH": str(source)},
+        env=os.environ | variables,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

@@ -11,7 +11,7 @@ import torch
 
 from napari_dpdeblur.cancellation import Control, check_cancelled, obeying
 from napari_dpdeblur.errors import OperationCancelled
-from napari_dpdeblur.optics.cores import in_order
+from napari_dpdeblur.optics.cores import in_background, in_order
 
 CPU = torch.device("cpu")
 
@@ -86,3 +86,9 @@ def test_no_more_is_computed_than_is_asked_for() -> None:
     next(found)
     found.close()  # type: ignore[attr-defined]
     assert len(computed) <= 4
+
+
+def test_a_task_runs_in_the_background() -> None:
+    done = threading.Event()
+    in_background(done.set)
+    assert done.wait(timeout=60)

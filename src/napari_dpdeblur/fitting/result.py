@@ -18,6 +18,7 @@ from napari_dpdeblur.fitting.image.filters import GuidedFilter
 from napari_dpdeblur.fitting.problem import lens_model
 from napari_dpdeblur.fitting.report.verdict import fit_verdict
 from napari_dpdeblur.optics import MultiplaneImage
+from napari_dpdeblur.optics.cores import in_order
 from napari_dpdeblur.results.provenance import software_versions
 from napari_dpdeblur.results.result import LENS_MODEL, Result
 
@@ -110,10 +111,14 @@ def _enlarged(problem: FitProblem, images: Tensor) -> FloatArray:
 
 
 def _enlarged_layers(problem: FitProblem, layers: Tensor, unit: float = 1.0) -> FloatArray:
-    """Layers (L, C, h, w) divided by ``unit``, one at a time to save memory."""
+    """Layers (L, C, h, w) divided by ``unit``, a few at a time to save memory."""
     enlarged: FloatArray = np.empty((*layers.shape[:2], *problem.shape), np.float32)
-    for out, layer in zip(enlarged, layers, strict=True):
-        np.divide(_enlarged(problem, layer), np.float32(unit), out=out)
+
+    def fill(index: int) -> None:
+        np.divide(_enlarged(problem, layers[index]), np.float32(unit), out=enlarged[index])
+
+    for _ in in_order(fill, range(len(layers)), layers.device):
+        check_cancelled()
     return enlarged
 
 

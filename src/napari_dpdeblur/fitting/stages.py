@@ -29,9 +29,11 @@ from napari_dpdeblur.fitting.report.noise import estimate_noise
 from napari_dpdeblur.fitting.report.verdict import of_matching_views
 from napari_dpdeblur.fitting.result import deblurred_share, make_result
 from napari_dpdeblur.fitting.settings import Weights
+from napari_dpdeblur.fitting.surfaces.regions import load_ahead
 from napari_dpdeblur.generators import translated
 from napari_dpdeblur.optics import MultiplaneImage
 from napari_dpdeblur.optics.bounded_cache import BoundedCache
+from napari_dpdeblur.optics.cores import in_background
 from napari_dpdeblur.results.result import Result
 
 Returned = TypeVar("Returned")
@@ -178,6 +180,7 @@ def preview(context: FitContext, search: DefocusSearch) -> Generator[FitEvent, N
 
 def standard(context: FitContext, search: DefocusSearch) -> Generator[FitEvent, None, Result]:
     """Solver of the preset `standard`: closed form, sharp map, layers that explain the views."""
+    in_background(load_ahead)
     search = yield from _with_sharp_edges(context, search)
     scales = layer_scales(context, search)
     surfaces = defocus_search.on_grid_of(context.problem, search.defocus_map)

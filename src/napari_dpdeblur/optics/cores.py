@@ -49,6 +49,13 @@ def in_order(
             future.cancel()
 
 
+def in_background(task: Callable[[], object]) -> None:
+    """Do what a computation will need later, such as an import, if there is another core."""
+    count = torch.get_num_threads()
+    if count > 1:
+        _pool(count, os.getpid()).submit(task)
+
+
 def _without_gradients(compute: Callable[[Item], Computed], item: Item) -> Computed:
     with torch.no_grad():
         return compute(item)

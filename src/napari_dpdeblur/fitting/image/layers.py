@@ -11,9 +11,10 @@ from torch.nn.functional import avg_pool2d, interpolate, pad
 
 from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.image.filters import largest_around
+from napari_dpdeblur.optics.cores import in_order
 from napari_dpdeblur.optics.mpi import visibility
 
-STRIP_PIXELS = 500_000  # computed between two checks for cancellation
+STRIP_PIXELS = 100_000  # computed at once by a core
 
 
 def layer_weights(defocus_map: Tensor, scales: Tensor) -> Tensor:
@@ -57,10 +58,13 @@ class LayerShapes:
     def defocus_map(self, scales: Tensor) -> Tensor:
         """Composite of the layers' scales (h, w); hidden parts do not contribute."""
         composite = torch.empty_like(self.background[0])
-        for rows in _strips(composite):
+
+        def fill(rows: slice) -> None:
             alpha = (self.visible[..., rows, :] + self.hidden[..., rows, :])[:, 0]
             shares = alpha * visibility(alpha)
             composite[rows] = (shares * scales[:, None, None]).sum(0)
+
+        for _ in in_order(fill, _strips(composite), composite.device):
             check_cancelled()
         return composite
 
@@ -68,8 +72,11 @@ class LayerShapes:
         """Colours of the layers (L, C, h, w): the image where visible, else the inpainted one."""
         behind = inpaint(image, self.background)
         color = image.new_empty(len(self.visible), *image.shape)
-        for layer, visible in zip(color, self.visible, strict=True):
-            torch.where(visible > 0, image, behind, out=layer)
+
+        def fill(index: int) -> None:
+            torch.where(self.visible[index] > 0, image, behind, out=color[index])
+
+        for _ in in_order(fill, range(len(color)), image.device):
             check_cancelled()
         return color
 
@@ -94,10 +101,13 @@ def layer_shapes(
     layers = (len(scales), 1, *defocus_map.shape)
     visible, hidden = defocus_map.new_empty(layers), defocus_map.new_empty(layers)
     background = defocus_map.new_empty(1, *defocus_map.shape)
-    for rows in _strips(defocus_map):
+
+    def fill(rows: slice) -> None:
         strip = _shapes_of_rows(defocus_map[rows], farthest[rows], scales, occlusion_step)
         visible[..., rows, :], hidden[..., rows, :] = strip.visible, strip.hidden
         background[:, rows] = strip.background
+
+    for _ in in_order(fill, _strips(defocus_map), defocus_map.device):
         check_cancelled()
     return LayerShapes(visible, hidden, background)
 
