@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.fitting import Checkpoint, FitSettings, device, fit
 from napari_dpdeblur.fitting import run as run_module
@@ -26,6 +28,8 @@ from napari_dpdeblur.fitting.paper import preset as preset_module
 from napari_dpdeblur.optics.memory import is_out_of_memory
 
 ELSEWHERE = torch.device("meta")  # the one device for which torch needs no hardware
+WAITING = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select", "aten::equal"}
+MOST_TRANSFERS = 700  # of a fit, which waits after each step anyway, to report it
 
 
 class RemoteTensor(torch.Tensor):
@@ -59,18 +63,23 @@ class PretendedDevice(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.operations = 0
+        self.transfers = 0  # copies between devices, and values that the CPU waits for
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         tensors = [t for t in tree_flatten((args, kwargs))[0] if isinstance(t, torch.Tensor)]
         remote = any(isinstance(t, RemoteTensor) for t in tensors)
         asked = kwargs.get("device")
+        self.transfers += remote and func.name() in WAITING
+        if tensors and asked is not None:
+            self.transfers += remote != (asked == ELSEWHERE)
         if remote:
             strays = [
                 tuple(t.shape) for t in tensors if not isinstance(t, RemoteTensor) and t.dim()
             ]
             copies = func.name() in ("aten::copy_", "aten::_to_copy")
             assert not strays or copies, f"{func} mixes devices: CPU tensor of shape {strays[0]}"
+            self.transfers += bool(strays)
         if not tensors and asked is not None:
             assert asked == ELSEWHERE, f"{func}{args} creates a tensor on {asked}"
         if asked is not None:
@@ -149,6 +158,21 @@ def test_nothing_of_a_fit_stays_on_the_cpu(
     assert result.provenance["device"] == ELSEWHERE.type
     assert not isinstance(result.mpi.color, RemoteTensor), "results are brought home"
     assert_same(result, expected)
+
+
+def test_tiles_need_no_transfers_of_their_own(
+    simulated: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of copies and waits depends on scales and steps, not on tiles."""
+    scene = simulated(48, 64)
+    monkeypatch.setattr(run_module, "resolve_device", lambda name: ELSEWHERE)
+    transfers = {}
+    for tiles in ((1, 1), (2, 3)):
+        lens = replace(synthetic_calibration(48, 64, *tiles), vignetting=None)
+        with pretended_device() as elsewhere:
+            fit(scene.capture, lens, settings_of("standard"))
+        transfers[tiles] = elsewhere.transfers
+    assert transfers[2, 3] <= 1.2 * transfers[1, 1] <= MOST_TRANSFERS, transfers
 
 
 @pytest.mark.parametrize("preset", ["standard", "paper"])

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from napari_dpdeblur.optics import KernelGrid
+from napari_dpdeblur.optics.defocused import power_of
 
 Kernels = Callable[..., KernelGrid]
 FFT_PX = (48, 64)
@@ -124,3 +125,18 @@ def test_sampled_kernels_blur_as_their_spectrum_does(scale: float) -> None:
     torch.testing.assert_close(sampled.sum((-2, -1)), torch.ones(1, 2, dtype=torch.float64))
     again = KernelGrid(sampled, 1, 1).spectrum((64, 64))
     torch.testing.assert_close(again, kernels.spectrum((64, 64)), rtol=0, atol=0.015)
+
+
+def test_turned_kernels_are_recognised(random_kernels: Kernels) -> None:
+    grid = random_kernels(2, 2, 21)
+    near, far = grid.defocused(-0.7), grid.defocused(0.7)
+    assert near.is_turned(far)
+    torch.testing.assert_close(near.spectrum(FFT_PX), far.spectrum(FFT_PX).conj())
+    assert not near.is_turned(grid.defocused(0.8))
+    measured = replace(grid, front=grid.kernels.flip(0), front_scale=-1.0)
+    assert not measured.defocused(-0.7).is_turned(measured.defocused(0.7))
+
+
+def test_power_is_the_sum_of_squares(random_kernels: Kernels) -> None:
+    spectrum = random_kernels(2, 2, 21).defocused(0.7).spectrum(FFT_PX)
+    torch.testing.assert_close(power_of(spectrum), spectrum.abs().square().sum(1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.errors import CalibrationError, FitError
 from napari_dpdeblur.fitting.presets import PRESETS
 from napari_dpdeblur.optics import DefocusedKernels, KernelGrid, TileLayout
+from napari_dpdeblur.optics.bounded_cache import BoundedCache
 from napari_dpdeblur.optics.lens_model import LensModel
 
 if TYPE_CHECKING:
@@ -36,7 +38,8 @@ class FitProblem:
     ``kernels`` are at scale 1 in calibrated pixels, ``layout`` divides the grid of the views,
     ``shape`` is the size of the result in calibrated pixels, ``intensity_scale`` is what the
     capture's unit was multiplied by. ``calibrated`` are the kernels before the blur added by the
-    calibration was removed; None: the same.
+    calibration was removed; None: the same. ``cache`` keeps what several stages compute
+    from the same kernels and views; None: nothing is kept.
     """
 
     views: Tensor
@@ -46,6 +49,7 @@ class FitProblem:
     shape: tuple[int, int]
     intensity_scale: float
     calibrated: KernelGrid | None = None
+    cache: BoundedCache | None = None
 
     def for_search(self) -> FitProblem:
         """The problem of comparing the views, each blurred with the kernel of the other.
@@ -53,11 +57,23 @@ class FitProblem:
         Blur that the calibration added to both kernels cancels there; removing it would only add
         noise.
         """
-        return replace(self, kernels=self.calibrated or self.kernels)
+        return replace(self, kernels=self.calibrated or self.kernels, cache=None)
 
     def kernels_at(self, scale: float) -> DefocusedKernels:
         """Kernels at a signed defocus scale, on the grid of the views."""
         return self.kernels.defocused(scale, self.pixel_pitch)
+
+    def spectrum_at(self, scale: float, tiles: Sequence[int], fft_px: tuple[int, int]) -> Tensor:
+        """Fourier transforms (P, V, n, m // 2 + 1) of the kernels of some tiles at a scale."""
+
+        def computed() -> Tensor:
+            return self.kernels_at(scale).select(tiles, len(tiles), 1).spectrum(fft_px)
+
+        return self.kept(("spectrum", scale, self.pixel_pitch, tuple(tiles), fft_px), computed)
+
+    def kept(self, key: Hashable, compute: Callable[[], Tensor]) -> Tensor:
+        """What ``compute`` returns, or returned before for the same key."""
+        return compute() if self.cache is None else self.cache.get(key, compute)
 
     def in_pixels(self, length: int) -> tuple[int, int]:
         """A length in calibrated pixels as rows and columns of the views, at least one."""
@@ -65,13 +81,13 @@ class FitProblem:
 
     def of_channels(self, channels: slice) -> FitProblem:
         """The problem of some of the channels."""
-        return replace(self, views=self.views[:, channels])
+        return replace(self, views=self.views[:, channels], cache=None)
 
     def luminance(self) -> FitProblem:
         """The problem of the mean of all channels."""
         if self.views.shape[1] == 1:
             return self
-        return replace(self, views=self.views.mean(1, keepdim=True))
+        return replace(self, views=self.views.mean(1, keepdim=True), cache=None)
 
     def map_pitch_px(self, parameters: MapEdgeParameters) -> int:
         """Calibrated pixels per pixel of the final map and of the grid of the layers."""

@@ -19,6 +19,7 @@ from napari_dpdeblur.fitting.problem import lens_model
 from napari_dpdeblur.fitting.report.verdict import fit_verdict
 from napari_dpdeblur.fitting.resources import LAYER_SHARE
 from napari_dpdeblur.optics import MultiplaneImage
+from napari_dpdeblur.optics.cores import in_order
 from napari_dpdeblur.optics.lazy_layers import LazyLayers
 from napari_dpdeblur.results.provenance import software_versions
 from napari_dpdeblur.results.result import LENS_MODEL, Result
@@ -124,17 +125,24 @@ def _layers(context: FitContext, mpi: MultiplaneImage) -> MultiplaneImage:
 def _computed(lazy: LazyLayers) -> FloatArray:
     """All layers as one array."""
     layers: FloatArray = np.empty(lazy.shape, np.float32)
-    for out, layer in zip(layers, lazy, strict=True):
-        out[:] = layer
+
+    def fill(index: int) -> None:
+        layers[index] = lazy[index]
+
+    for _ in in_order(fill, range(len(layers)), torch.device("cpu")):
         check_cancelled()
     return layers
 
 
 def _enlarged_layers(problem: FitProblem, layers: Tensor, unit: float = 1.0) -> FloatArray:
-    """Layers (L, C, h, w) divided by ``unit``, one at a time to save memory."""
+    """Layers (L, C, h, w) divided by ``unit``, a few at a time to save memory."""
     enlarged: FloatArray = np.empty((*layers.shape[:2], *problem.shape), np.float32)
-    for out, layer in zip(enlarged, layers, strict=True):
-        np.divide(_enlarged(problem, layer), np.float32(unit), out=out)
+
+    def fill(index: int) -> None:
+        np.divide(_enlarged(problem, layers[index]), np.float32(unit), out=enlarged[index])
+
+    for _ in in_order(fill, range(len(layers)), layers.device):
+        check_cancelled()
     return enlarged
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Generator
+from dataclasses import replace
 from typing import TypeVar
 
 import torch
@@ -27,7 +28,10 @@ from napari_dpdeblur.fitting.report.noise import estimate_noise
 from napari_dpdeblur.fitting.report.verdict import of_matching_views
 from napari_dpdeblur.fitting.result import deblurred_share, make_result
 from napari_dpdeblur.fitting.settings import Weights
+from napari_dpdeblur.fitting.surfaces.regions import load_ahead
 from napari_dpdeblur.generators import translated
+from napari_dpdeblur.optics.bounded_cache import BoundedCache
+from napari_dpdeblur.optics.cores import in_background
 from napari_dpdeblur.results.result import Result
 
 Returned = TypeVar("Returned")
@@ -124,7 +128,9 @@ def wiener_image(
     total = len(groups) * len(scales)
     ready = torch.zeros_like(image)  # share of each pixel that is computed
     for number, channels in enumerate(groups):
-        part, expected = problem.of_channels(channels), prior and prior.of_channels(channels)
+        # All channels at once share what the problem keeps between stages.
+        part = problem if len(groups) == 1 else problem.of_channels(channels)
+        expected = prior and prior.of_channels(channels)
         images = wiener_images(part, on_grid, scales, parameters.wiener, strength, expected, noise)
         found = zip(images, weights_of_layers(on_grid, scales), strict=True)
         for step, (sharp, weight) in enumerate(found, start=number * len(scales) + 1):
@@ -148,11 +154,11 @@ def _noise(context: FitContext) -> float:
 def _image_without_rims(
     context: FitContext,
     stage: str,
+    problem: FitProblem,
     boundaries: OcclusionBoundaries,
     prior: ImagePrior | None = None,
 ) -> Generator[FitEvent, None, Tensor]:
     """The Wiener image at full resolution, without rims along occlusion boundaries."""
-    problem = context.problem
     image = yield from wiener_image(context, stage, problem, boundaries.defocus_map, prior)
     around = problem.in_pixels(_parameters(context).occlusion.range_px)
     return boundaries.limited(image, problem.views.mean(0), around)
@@ -166,12 +172,14 @@ def _boundaries(context: FitContext, search: DefocusSearch) -> OcclusionBoundari
 def preview(context: FitContext, search: DefocusSearch) -> Generator[FitEvent, None, Result]:
     """Solver of the preset `preview`: the closed form alone."""
     scales = layer_scales(context, search)
-    image = yield from _image_without_rims(context, "image", _boundaries(context, search))
+    boundaries = _boundaries(context, search)
+    image = yield from _image_without_rims(context, "image", context.problem, boundaries)
     return _result(context, image, scales, search)
 
 
 def standard(context: FitContext, search: DefocusSearch) -> Generator[FitEvent, None, Result]:
     """Solver of the preset `standard`: closed form, sharp map, layers that explain the views."""
+    in_background(load_ahead)
     search = yield from _with_sharp_edges(context, search)
     scales = layer_scales(context, search)
     surfaces = defocus_search.on_grid_of(context.problem, search.defocus_map)
@@ -192,14 +200,15 @@ def _detailed_image(
     context: FitContext, boundaries: OcclusionBoundaries, surfaces: Tensor
 ) -> Generator[FitEvent, None, Tensor]:
     """The Wiener image, repeated with the previous image as prior, weak at first."""
+    problem = replace(context.problem, cache=BoundedCache())
     image = context.state.tensors.get("start")
     if image is None:
-        image = yield from _image_without_rims(context, "deblur", boundaries)
+        image = yield from _image_without_rims(context, "deblur", problem, boundaries)
         context.save("deblur", 1, start=image)
     for stage in PRIOR_STAGES:
         if not context.done(stage):
             prior = ImagePrior.of_stage(stage, image, surfaces, _parameters(context))
-            image = yield from _image_without_rims(context, stage, boundaries, prior)
+            image = yield from _image_without_rims(context, stage, problem, boundaries, prior)
             context.save(stage, 1, start=image)
     return image
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
@@ -15,8 +15,9 @@ from napari_dpdeblur.optics.memory import in_groups
 from napari_dpdeblur.optics.tiles import BlendedAxis, TileLayout, TileWindows
 
 # How many values the FFT windows of one group of tiles may have. On a CPU they should stay in the
-# cache, which is two to three times faster than all tiles at once; others need large batches.
-GROUP_VALUES = {"cpu": 2**20, "other": 2**27}
+# cache of their core, which is two to three times faster than all tiles at once; others need large
+# batches.
+GROUP_VALUES = {"cpu": 2**18, "other": 2**27}
 
 
 class LayerKernels(Protocol):
@@ -71,14 +72,16 @@ class TiledBlur:
         """The blur of a range of layers, sharing memory with this one."""
         return self._with_layers(self._layers[layers])
 
-    def restricted(self, active: Iterable[Tensor]) -> TiledBlur:
+    def restricted(self, active: Tensor) -> TiledBlur:
         """The same blur where ``active`` (L, P) is true, and zero in the other tiles.
 
-        Of a blur that is restricted already, P are the tiles that each layer still has.
         Most layers of a scene occupy a few tiles; skipping the empty ones saves their FFTs.
         """
         return self._with_layers(
-            [layer.restricted(tiles) for layer, tiles in zip(self._layers, active, strict=True)]
+            [
+                layer.restricted([i for i, keep in enumerate(tiles) if keep])
+                for layer, tiles in zip(self._layers, active.tolist(), strict=True)
+            ]
         )
 
     def __call__(self, layers: Tensor) -> Tensor:
@@ -121,8 +124,7 @@ class _LayerBlur:
         windows = TileWindows(rows, cols, (height // 2, width // 2))
         return cls(grid.spectrum(windows.fft_px), windows)
 
-    def restricted(self, active: Tensor) -> _LayerBlur:
-        kept = [i for i, keep in enumerate(active.tolist()) if keep]
+    def restricted(self, kept: list[int]) -> _LayerBlur:
         windows = self.windows.restricted(kept)
         # A list would do, but an empty one has no type.
         index = torch.tensor(kept, dtype=torch.long, device=self.spectrum.device)
@@ -144,13 +146,13 @@ class _LayerBlur:
             self.windows.restricted(tiles).scatter(windows, out)
             check_cancelled()
 
-        in_groups(len(self.windows.tiles), self._group_size(layer), blurred, add)
+        in_groups(len(self.windows.tiles), self._group_size(layer), blurred, add, layer.device)
 
     def add_adjoint(self, view: Tensor, out: Tensor) -> None:
         """Add the correlation of views (V, C, H, W) to the layer ``out`` (C, H, W)."""
         if not self.windows.tiles:
             return
-        padded = self.windows.empty(view)
+        padded = self.windows.empty(len(out), view)
 
         def correlated(tiles: range) -> Tensor:
             part = self._of(tiles)
@@ -163,17 +165,21 @@ class _LayerBlur:
             self.windows.restricted(tiles).cut_adjoint(windows, padded)
             check_cancelled()
 
-        in_groups(len(self.windows.tiles), self._group_size(out), correlated, add)
+        in_groups(len(self.windows.tiles), self._group_size(out), correlated, add, out.device)
         out += self.windows.fold(padded)
 
     def _of(self, tiles: range) -> _LayerBlur:
         return _LayerBlur(self.spectrum[tiles.start : tiles.stop], self.windows.restricted(tiles))
 
     def _group_size(self, layer: Tensor) -> int:
-        """Number of tiles to process at once, limited by the size of their windows."""
-        height, width = self.windows.fft_px
-        window = height * width * layer.shape[0] * self.spectrum.shape[1]
-        return max(GROUP_VALUES["cpu" if layer.device.type == "cpu" else "other"] // window, 1)
+        return group_size(self.windows, layer.shape[0] * self.spectrum.shape[1], layer.device)
+
+
+def group_size(windows: TileWindows, images: int, device: torch.device) -> int:
+    """Number of tiles to process at once, with the windows of so many images each."""
+    height, width = windows.fft_px
+    values = GROUP_VALUES["cpu" if device.type == "cpu" else "other"]
+    return max(values // (height * width * images), 1)
 
 
 _Operator = Callable[[Tensor], Tensor]

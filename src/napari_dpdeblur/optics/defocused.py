@@ -34,11 +34,25 @@ class DefocusedKernels:
     @property
     def size_px(self) -> tuple[int, int]:
         """Height and width of the support, with its side lobes."""
-        height, width = (
-            2 * (math.ceil(size // 2 * abs(stretch)) + SIDE_LOBES_PX) + 1
+        height, width = (2 * (reach + SIDE_LOBES_PX) + 1 for reach in self.reach_px)
+        return height, width
+
+    @property
+    def reach_px(self) -> tuple[int, int]:
+        """Rows and columns from the centre to the end of the support, without side lobes."""
+        rows, cols = (
+            math.ceil(size // 2 * abs(stretch))
             for size, stretch in zip(self.kernels.shape[-2:], self.stretch, strict=True)
         )
-        return height, width
+        return rows, cols
+
+    def is_turned(self, other: DefocusedKernels) -> bool:
+        """Whether the kernels of another grid are these, turned by 180 degrees."""
+        opposite = all(
+            math.isclose(own, -its, rel_tol=1e-6)
+            for own, its in zip(self.stretch, other.stretch, strict=True)
+        )
+        return opposite and self.kernels is other.kernels
 
     def select(self, tile_indices: Sequence[int], rows: int, cols: int) -> DefocusedKernels:
         """The sub-grid of the given tiles (row-major indices)."""
@@ -73,6 +87,15 @@ class DefocusedKernels:
         )
         cut: Tensor = kernels[..., rim_y : size[0] - rim_y, rim_x : size[1] - rim_x]
         return cut / cut.sum(dim=(-2, -1), keepdim=True)
+
+
+def power_of(spectrum: Tensor) -> Tensor:
+    """Sum over the views of the squared absolute values: (P, V, n, m) to (P, n, m).
+
+    Eight times as fast as the squares of `abs`, which takes roots.
+    """
+    squares = torch.view_as_real(spectrum).square().sum(1)
+    return squares[..., 0] + squares[..., 1]
 
 
 def _transform(frequency: Tensor, size: int) -> Tensor:

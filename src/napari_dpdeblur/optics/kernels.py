@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -103,8 +104,17 @@ class KernelGrid:
         """
         kernels, factor = self._side(scale)
         stretch = (factor / pixel_pitch[0], factor / pixel_pitch[1])
-        cropped = _normalised(without_rim(kernels, self.negligible_mass))
+        behind, front = self._cropped
+        cropped = behind if kernels is self.kernels else front
         return DefocusedKernels(cropped, self.rows, self.cols, stretch)
+
+    @cached_property
+    def _cropped(self) -> tuple[Tensor, Tensor]:
+        """The kernels behind and in front of the focus plane, without negligible rims."""
+        behind = _normalised(without_rim(self.kernels, self.negligible_mass))
+        if self.front is None:
+            return behind, behind
+        return behind, _normalised(without_rim(self.front, self.negligible_mass))
 
     def sharpened(
         self, variance_px2: tuple[float, float], steps: int = DEFAULTS.sharpening_steps

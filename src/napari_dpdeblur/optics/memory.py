@@ -8,6 +8,8 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from napari_dpdeblur.optics.cores import in_order
+
 Computed = TypeVar("Computed")
 
 
@@ -26,22 +28,27 @@ def in_groups(
     size: int,
     compute: Callable[[range], Computed],
     keep: Callable[[range, Computed], None],
+    device: torch.device | None = None,
 ) -> None:
     """Compute items in groups of ``size``; when memory runs out, in smaller ones, down to one.
 
-    A group is kept only when all of it is computed, so that no item counts twice.
+    A group is kept only when all of it is computed, so that no item counts twice. The cores of a
+    CPU share the groups, as long as there is memory.
     """
     start = 0
     while start < total:
-        group = range(start, min(start + size, total))
-        try:
-            computed = compute(group)
-        except (RuntimeError, MemoryError) as error:
-            if len(group) == 1 or not is_out_of_memory(error):
-                raise
-            size = len(group) // 2
-        else:
-            keep(group, computed)
+        groups = [range(i, min(i + size, total)) for i in range(start, total, size)]
+        computed = in_order(compute, groups, device if len(groups) > 1 else None)
+        for group in groups:
+            try:
+                found = next(computed)
+            except (RuntimeError, MemoryError) as error:
+                is_smallest = len(group) == 1 and device is None
+                if is_smallest or not is_out_of_memory(error):
+                    raise
+                size, device = max(len(group) // 2, 1), None
+                break
+            keep(group, found)
             start = group.stop
 
 

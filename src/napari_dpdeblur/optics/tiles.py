@@ -160,17 +160,17 @@ class TileWindows:
 
     def cut(self, padded: Tensor) -> Tensor:
         """Windows (P, C, n, m) of a padded image."""
-        return torch.stack(self._views(padded))
+        return torch.stack(self.views(padded))
 
-    def empty(self, like: Tensor) -> Tensor:
-        """A padded image of zeros with the channels of ``like`` (..., C, n, m)."""
+    def empty(self, channels: int, like: Tensor) -> Tensor:
+        """A padded image of zeros on the device and in the precision of ``like``."""
         left, right, top, bottom = self._padding()
         height, width = self._rows.length, self._cols.length
-        return like.new_zeros(like.shape[-3], top + height + bottom, left + width + right)
+        return like.new_zeros(channels, top + height + bottom, left + width + right)
 
     def cut_adjoint(self, windows: Tensor, padded: Tensor) -> None:
         """Add windows (P, C, n, m) to a padded image."""
-        for target, window in zip(self._views(padded), windows, strict=True):
+        for target, window in zip(self.views(padded), windows, strict=True):
             target += window
 
     def fold(self, padded: Tensor) -> Tensor:
@@ -213,7 +213,8 @@ class TileWindows:
         top, bottom = self._rows.padding(self.margin[0], self.fft_px[0])
         return left, right, top, bottom
 
-    def _views(self, padded: Tensor) -> list[Tensor]:
+    def views(self, padded: Tensor) -> list[Tensor]:
+        """The part (..., n, m) of a padded image (..., H, W) that each window is."""
         height, width = self.fft_px
         corners = [
             (

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor
@@ -161,3 +163,12 @@ def test_clean_views_are_whitened_less(kernels: KernelGrid) -> None:
     assert not torch.allclose(costs(1e-4), costs(1e-4, **always))
     least = PARAMETERS.cost_volume.least_whitening * PARAMETERS.cost_volume.whitening
     torch.testing.assert_close(costs(1e-4), costs(1e-4, whitening=least, **always))
+
+
+def test_scales_of_both_signs_cost_what_each_costs_alone(kernels: KernelGrid) -> None:
+    """Both come from one spectrum, unless kernels were measured in front: then each has its own."""
+    views = blurred(kernels, 0.6, noise=0.01)
+    front = kernels.kernels.flip(-2, -1)  # what is assumed without a measurement
+    measured = replace(kernels, front=front, front_scale=-1.0)
+    together, alone = (volume_of(views, grid).cost for grid in (kernels, measured))
+    torch.testing.assert_close(together, alone, rtol=1e-3, atol=1e-6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 import torch
@@ -12,6 +13,7 @@ import torch
 from napari_dpdeblur.fitting import FitSettings
 from napari_dpdeblur.fitting.parameters.report import LayerColorParameters
 from napari_dpdeblur.fitting.problem import FitProblem, pose_problem
+from napari_dpdeblur.fitting.report.gain import _smooth
 from napari_dpdeblur.fitting.surfaces.colors import Observation, solve_colors
 from napari_dpdeblur.fitting.surfaces.renderer import SurfaceRenderer
 from napari_dpdeblur.fitting.surfaces.stack import SurfaceLayers
@@ -115,3 +117,10 @@ def test_clipped_pixels_may_be_rendered_brighter(problem: FitProblem) -> None:
     observed = observed_of(problem, views, clipped)
     assert float(observed.errors(views + 0.3).abs().max()) == 0
     assert float(observed.errors(views - 0.3).abs().max()) == pytest.approx(0.3)
+
+
+def test_the_gain_is_smoothed_as_by_a_gaussian() -> None:
+    values = torch.rand(120, 176, generator=torch.Generator().manual_seed(0))
+    values[:, :70] *= 2
+    expected = cv2.GaussianBlur(values.numpy(), (0, 0), 20.0, borderType=cv2.BORDER_REFLECT)
+    np.testing.assert_allclose(_smooth(values, 20.0), expected, atol=5e-3)

@@ -11,7 +11,8 @@ from torch import Tensor
 from napari_dpdeblur.fitting.image.filters import box_mean
 from napari_dpdeblur.fitting.parameters.defocus import CostVolumeParameters
 from napari_dpdeblur.optics import DefocusedKernels, KernelGrid, TileLayout, TileWindows
-from napari_dpdeblur.optics.defocused import NYQUIST
+from napari_dpdeblur.optics.cores import in_order
+from napari_dpdeblur.optics.defocused import NYQUIST, power_of
 from napari_dpdeblur.optics.memory import concatenated, in_groups
 from napari_dpdeblur.optics.noise import difference_noise
 
@@ -48,24 +49,30 @@ def compute_cost_volume(
     Eq. 4 as a whitened residual, which vanishes at the true d. ``views`` (2, C, H, W) are sampled
     with pixels of ``pixel_pitch`` calibrated pixels.
     """
-    grids = [kernels.defocused(float(scale), pixel_pitch) for scale in scales]
-    reach = max(max(grid.size_px) for grid in grids) // 2 + parameters.blend_px
+    grids = [kernels.defocused(scale, pixel_pitch) for scale in scales.tolist()]
+    reach = max(max(grid.size_px) for grid in grids) // 2
     windows = TileWindows.of(layout, (reach, reach), parameters.blend_px, views)
     high_pass = (parameters.high_pass_px,) * 2
     aggregation = (parameters.aggregation_px,) * 2
     spectra = _spectra(views, windows)
     floor = _whitening(windows.fft_px, views, parameters)
-    cost = views.new_empty(len(grids), *views.shape[-2:])
-    for grid, out in zip(grids, cost, strict=True):
-        residual, noise_share = _whitened(spectra, windows, grid, views[0], floor)
+
+    def costs_of(numbers: tuple[int, ...]) -> Tensor:
+        grid, count = grids[numbers[0]], len(numbers)
+        residual, noise_share = _whitened(spectra, windows, grid, count, views[0], floor)
         # Differences in brightness, such as residual vignetting, say nothing about defocus.
         residual -= box_mean(box_mean(residual, high_pass), high_pass)
-        torch.sum(box_mean(residual.square(), aggregation), 0, out=out)
-        if correct_bias:
-            # White noise keeps this share of its power in R_d; without the division small blur
-            # costs more than it should.
-            out /= noise_share
-        yield
+        mean = box_mean(residual.square(), aggregation).sum(1)
+        # White noise keeps this share of its power in R_d; without the division small blur costs
+        # more than it should.
+        return mean / noise_share if correct_bias else mean
+
+    cost = views.new_empty(len(grids), *views.shape[-2:])
+    pairs = _opposite(grids)
+    for numbers, found in zip(pairs, in_order(costs_of, pairs, views.device), strict=True):
+        for number, values in zip(numbers, found, strict=True):
+            cost[number] = values
+            yield
     return CostVolume(cost, scales, views.mean((0, 1)))
 
 
@@ -92,25 +99,53 @@ def _spectra(views: Tensor, windows: TileWindows) -> Tensor:
     return concatenated(len(windows.tiles), transformed, dim=1)
 
 
+def _opposite(grids: list[DefocusedKernels]) -> list[tuple[int, ...]]:
+    """Numbers of grids, those of the same kernels turned by 180 degrees in pairs."""
+    last = len(grids) - 1
+    pairs: list[tuple[int, ...]] = []
+    for number, grid in enumerate(grids[: last // 2 + 1]):
+        other = last - number
+        if number == other:
+            pairs.append((number,))
+        elif grid.is_turned(grids[other]):
+            pairs.append((number, other))
+        else:
+            pairs += [(number,), (other,)]
+    return pairs
+
+
 def _whitened(
-    spectra: Tensor, windows: TileWindows, grid: DefocusedKernels, like: Tensor, floor: Tensor
+    spectra: Tensor,
+    windows: TileWindows,
+    grid: DefocusedKernels,
+    count: int,
+    like: Tensor,
+    floor: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """The whitened residual R_d (C, H, W), and the share of its power that white noise keeps."""
-    residual = torch.zeros_like(like)
+    """The whitened residual R_d (count, C, H, W), and the share of its power of white noise.
+
+    ``count`` is 1, or 2 for that of the kernels turned by 180 degrees as well, whose spectra are
+    the complex conjugates.
+    """
+    residual = like.new_zeros(count, *like.shape)
     noise_shares: list[Tensor] = []
 
     def whitened(tiles: range) -> tuple[Tensor, Tensor]:
         spectrum = grid.select(tiles, len(tiles), 1).spectrum(windows.fft_px)
         left, right = spectra[:, tiles.start : tiles.stop]
-        power = spectrum.abs().square().sum(1)
-        cross = spectrum[:, 1:] * left - spectrum[:, :1] * right
-        white = cross / (power + floor).sqrt()[:, None]
-        return torch.fft.irfft2(white, s=windows.fft_px), (power / (power + floor)).mean((1, 2))
+        power = power_of(spectrum)
+        root = (power + floor).rsqrt()
+        filters = spectrum * root[:, None]
+        crossed = [
+            each[:, 1:] * left - each[:, :1] * right for each in (filters, filters.conj())[:count]
+        ]
+        white = torch.fft.irfft2(torch.stack(crossed, 1), s=windows.fft_px)
+        return white, (power * root.square()).mean((1, 2))
 
     def add(tiles: range, computed: tuple[Tensor, Tensor]) -> None:
         windows.restricted(tiles).scatter(computed[0], residual)
         noise_shares.append(computed[1])
 
-    count = len(windows.tiles)
-    in_groups(count, count, whitened, add)
+    total = len(windows.tiles)
+    in_groups(total, total, whitened, add)
     return residual, torch.cat(noise_shares).mean()

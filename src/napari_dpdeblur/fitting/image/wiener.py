@@ -16,10 +16,10 @@ from napari_dpdeblur.fitting.parameters import Parameters
 from napari_dpdeblur.fitting.parameters.image import PriorParameters, WienerParameters
 from napari_dpdeblur.fitting.problem import FitProblem
 from napari_dpdeblur.optics import TileWindows
+from napari_dpdeblur.optics.blur import group_size
+from napari_dpdeblur.optics.cores import in_order
+from napari_dpdeblur.optics.defocused import power_of
 from napari_dpdeblur.optics.memory import in_groups
-
-TILES_AT_ONCE = 8
-PIXELS_AT_ONCE = 600_000  # fewer of large tiles, to check more often for cancellation
 
 
 @dataclass(frozen=True)
@@ -106,13 +106,21 @@ def wiener_images(
     if noise is not None:
         share = (noise / parameters.reference_noise) ** 2
         noise_to_signal *= min(max(share, parameters.least_share), 1.0)
-    image = torch.zeros_like(problem.views[0])
     floor = max(smoothness * noise_to_signal, parameters.min_noise_to_signal)
-    for scale, weight in zip(scales, weights_of_layers(defocus_map, scales), strict=True):
-        if bool(weight.any()):
-            touched = problem.layout.largest(weight, parameters.blend_px)[0] > 0
-            tiles = touched.nonzero()[:, 0].tolist()
-            image += weight * _surface(problem, float(scale), tiles, floor, parameters, prior)
+
+    def weighted(part: tuple[float, Tensor]) -> Tensor | None:
+        scale, weight = part
+        touched = problem.layout.largest(weight, parameters.blend_px)[0].tolist()
+        tiles = [tile for tile, largest in enumerate(touched) if largest > 0]
+        if not tiles:
+            return None
+        return weight * _surface(problem, scale, tiles, floor, parameters, prior)
+
+    image = torch.zeros_like(problem.views[0])
+    weights = zip(scales.tolist(), weights_of_layers(defocus_map, scales), strict=True)
+    for part in in_order(weighted, weights, image.device):
+        if part is not None:
+            image += part
         yield image
 
 
@@ -127,7 +135,7 @@ def _surface(
     """The image (C, h, w) of what has this defocus, in some of the tiles."""
     if prior is None:
         return _deconvolved(problem, scale, tiles, floor, parameters, None)
-    views = prior.views_of_surface(problem, scale)
+    views = problem.kept(("views", scale), lambda: prior.views_of_surface(problem, scale))
     check_cancelled()
     own = replace(problem, views=views)
     return _deconvolved(own, scale, tiles, prior.weight * floor, parameters, prior.image)
@@ -143,22 +151,17 @@ def _deconvolved(
 ) -> Tensor:
     """The image (C, h, w) if all of it had this defocus; 0 in tiles that are not touched."""
     views = problem.views
-    grid = problem.kernels_at(scale).select(touched, len(touched), 1)
-    height, width = (size // 2 + parameters.margin_px for size in grid.size_px)
+    height, width = (size // 2 + parameters.margin_px for size in problem.kernels_at(scale).size_px)
     windows = TileWindows.of(problem.layout, (height, width), parameters.blend_px, views)
     windows = windows.restricted(touched)
-    padded = [windows.pad(view) for view in views]
-    padded_expected = None if expected is None else windows.pad(expected)
+    padded = [windows.pad(image) for image in (*views, *([] if expected is None else [expected]))]
     out = torch.zeros_like(views[0])
-    fft_height, fft_width = windows.fft_px
-    count = min(max(PIXELS_AT_ONCE // (fft_height * fft_width), 1), TILES_AT_ONCE)
 
     def sharpened(tiles: range) -> Tensor:
         part = windows.restricted(tiles)
-        spectrum = grid.select(tiles, len(tiles), 1).spectrum(part.fft_px)
-        left, right = (torch.fft.rfft2(part.cut(view)) for view in padded)
-        mean = None if padded_expected is None else torch.fft.rfft2(part.cut(padded_expected))
-        sharp = _two_view_wiener(left, right, spectrum, noise_to_signal, mean)
+        spectrum = problem.spectrum_at(scale, part.tiles, part.fft_px)
+        transforms = [torch.fft.rfft2(part.cut(image)) for image in padded]
+        sharp = _two_view_wiener(spectrum, noise_to_signal, *transforms)
         window: Tensor = torch.fft.irfft2(sharp, s=part.fft_px)
         return window
 
@@ -166,19 +169,19 @@ def _deconvolved(
         windows.restricted(tiles).scatter(sharp, out)
         check_cancelled()
 
-    in_groups(len(windows.tiles), count, sharpened, add)
+    in_groups(len(touched), group_size(windows, 1, out.device), sharpened, add, out.device)
     return out
 
 
 def _two_view_wiener(
-    left: Tensor, right: Tensor, spectrum: Tensor, floor: float, mean: Tensor | None
+    spectrum: Tensor, floor: float, left: Tensor, right: Tensor, mean: Tensor | None = None
 ) -> Tensor:
     """Spectra (P, C, n, m) of the sharp windows from those of both views and the prior's mean."""
-    power = spectrum.abs().square().sum(1, keepdim=True)
+    power = power_of(spectrum)[:, None]
     # What the lens passes unchanged, such as the mean intensity, needs no regularisation.
     prior = (1 - power / spectrum.shape[1]).clamp_(0, 1).mul_(floor)
     prior[..., 0, 0] = 0
-    sharp = spectrum[:, :1].conj() * left + spectrum[:, 1:].conj() * right
+    sharp = left.mul_(spectrum[:, :1].conj()) + right.mul_(spectrum[:, 1:].conj())
     if mean is not None:
         sharp += prior * mean
-    return sharp / power.add_(prior)
+    return sharp.div_(power.add_(prior))

@@ -15,7 +15,7 @@ LOGIT = "logit"
 class LayerColorParameters(SettingsModel):
     """Colours of the layers, solved through the renderer."""
 
-    steps: int = setting(24, "steps", "Conjugate-gradient steps.", ge=0, le=1000)
+    steps: int = setting(10, "steps", "Conjugate-gradient steps.", ge=0, le=1000)
     plane_step: float = setting(
         0.12, SCALE, "Distance of the planes that a slanted layer is rendered with.", gt=0
     )
@@ -27,7 +27,10 @@ class LayerColorParameters(SettingsModel):
     )
     smoothness: float = setting(3e-4, "squared error", "Weight of total variation.", ge=0)
     data_diagonal: float = setting(
-        3e-3, NO_UNIT, "Typical diagonal of the data term, for the preconditioner.", gt=0
+        1.0,
+        "weight of the data",
+        "What the preconditioner takes for the diagonal of the data term.",
+        gt=0,
     )
     free_step: float = setting(
         0.02, INTENSITY, "Intensity step from which neighbours may differ freely.", gt=0

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from napari_dpdeblur.fitting.parameters.report import LayerColorParameters
 
+COARSE_SIGMA_PX = 5.0  # interpolated linearly, such a Gaussian has no visible corners
+
 
 def gain_field(
     rendered: Tensor, views: Tensor, weight: Tensor, parameters: LayerColorParameters
@@ -27,5 +29,14 @@ def gain_field(
 
 
 def _smooth(values: Tensor, sigma_px: float) -> np.ndarray:
+    """Gaussian mean, computed at a resolution at which its sigma is still a few pixels."""
     plane = values.detach().cpu().numpy().astype(np.float32)
-    return np.asarray(cv2.GaussianBlur(plane, (0, 0), sigma_px, borderType=cv2.BORDER_REFLECT))
+    height, width = plane.shape
+    factor = max(min(int(sigma_px / COARSE_SIGMA_PX), height, width), 1)
+    size = (-(-width // factor), -(-height // factor))
+    coarse = cv2.resize(plane, size, interpolation=cv2.INTER_AREA)
+    sigma = (sigma_px * size[0] / width, sigma_px * size[1] / height)
+    smooth = cv2.GaussianBlur(
+        coarse, (0, 0), sigma[0], sigmaY=sigma[1], borderType=cv2.BORDER_REFLECT
+    )
+    return np.asarray(cv2.resize(smooth, (width, height), interpolation=cv2.INTER_LINEAR))

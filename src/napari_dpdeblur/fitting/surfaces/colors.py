@@ -77,7 +77,9 @@ def solve_colors(
         moved = gain * renderer.render(change)
         return renderer.adjoint(gain * seen * moved) + pull * change + _roughness(smooth, change)
 
-    diagonal = torch.stack([s.diagonal() for s in smooth]) + pull + parameters.data_diagonal
+    # Noise depends on intensity, so the weight of the data varies more than anything else.
+    data = parameters.data_diagonal * seen.mean((0, 1))
+    diagonal = torch.stack([s.diagonal() for s in smooth]) + (data + pull)
     residual = -renderer.adjoint(gain * seen * error) - _roughness(smooth, start)
     descent = conjugate_gradients(matrix, lambda v: v / diagonal, torch.zeros_like(start), residual)
     for change, _, length in islice(descent, parameters.steps):

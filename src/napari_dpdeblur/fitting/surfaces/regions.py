@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import cv2
 import numpy as np
 
@@ -10,6 +12,12 @@ from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.parameters.surfaces import SurfaceParameters
 
 # skimage is loaded when surfaces are sought: a preview seeks none, and should start quickly.
+
+
+def load_ahead() -> None:
+    """Load what finding surfaces needs."""
+    for name in ("skimage.segmentation", "skimage.measure"):
+        import_module(name)
 
 
 def _watershed(relief: FloatArray, seeds: np.ndarray) -> np.ndarray:
