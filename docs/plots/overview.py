@@ -57,7 +57,13 @@ def exploded(result: Result) -> Image.Image:
         draw = ImageDraw.Draw(canvas)
         draw.line(outline, FAINT, 1)
         foot = corner + down * rows
-        draw.text((foot[0] + 4, foot[1] + 10), f"{stack.scales[i]:+.2f}", FAINT, font, anchor="mm")
+        draw.text(
+            (foot[0] + 4, foot[1] + 10),
+            f"{round(float(stack.scales[i]), 2) + 0.0:+.2f}",
+            FAINT,
+            font,
+            anchor="mm",
+        )
     return canvas
 
 
