@@ -122,6 +122,7 @@ def main(arguments: list[str]) -> None:
     opaque = canvas.convert("RGB")
     few = opaque.quantize(palette=opaque.quantize(COLORS), dither=Image.Dither.FLOYDSTEINBERG)
     outside = np.asarray(rounded((width, height), RADIUS_PX)) == 0
+    few.putpalette([*few.getpalette()[: 3 * COLORS], *CARD])
     few.paste(COLORS, mask=Image.fromarray(outside))
     FOLDER.mkdir(parents=True, exist_ok=True)
     few.save(FOLDER / "overview.png", optimize=True, transparency=COLORS)
