@@ -22,7 +22,7 @@ from napari_dpdeblur.datasets.pixel4 import (
     calibration_folder,
     fetch_steps,
 )
-from napari_dpdeblur.datasets.synthetic.simulation import sample
+from napari_dpdeblur.datasets.synthetic.simulation import TABLE_SIZE, sample
 from napari_dpdeblur.errors import DownloadError, DpDeblurError
 from napari_dpdeblur.viewer.layers.add import put_layers, watch
 from napari_dpdeblur.viewer.layers.calibration import KERNELS, calibration_layers
@@ -41,6 +41,7 @@ from napari_dpdeblur.viewer.layers.metadata import (
 )
 from napari_dpdeblur.viewer.layers.placement import Placement, placement
 
+SIZE = TABLE_SIZE
 NAME, LENS = "synthetic", "synthetic lens"
 NOTICE, NOTICE_SIZE = "dpdeblur notice", (640, 480)
 Fetched = tuple[list[LayerData], DpDeblurError | None]
@@ -56,7 +57,7 @@ def synthetic() -> list[LayerData]:
     viewer = napari.current_viewer()
     if viewer is not None:
         watch(viewer)
-    scene = sample()
+    scene = sample(*SIZE)
     placed = placement((1.0, 1.0), (0.0, 0.0))
     return [
         *_kernels(scene.calibration, LENS),
