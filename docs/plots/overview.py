@@ -57,7 +57,13 @@ def exploded(result: Result) -> Image.Image:
         draw = ImageDraw.Draw(canvas)
         draw.line(outline, FAINT, 1)
         foot = corner + down * rows
-        draw.text((foot[0] + 4, foot[1] + 10), f"{stack.scales[i]:+.2f}", FAINT, font, anchor="mm")
+        draw.text(
+            (foot[0] + 4, foot[1] + 10),
+            f"{round(float(stack.scales[i]), 2) + 0.0:+.2f}",
+            FAINT,
+            font,
+            anchor="mm",
+        )
     return canvas
 
 
@@ -116,6 +122,7 @@ def main(arguments: list[str]) -> None:
     opaque = canvas.convert("RGB")
     few = opaque.quantize(palette=opaque.quantize(COLORS), dither=Image.Dither.FLOYDSTEINBERG)
     outside = np.asarray(rounded((width, height), RADIUS_PX)) == 0
+    few.putpalette([*few.getpalette()[: 3 * COLORS], *CARD])
     few.paste(COLORS, mask=Image.fromarray(outside))
     FOLDER.mkdir(parents=True, exist_ok=True)
     few.save(FOLDER / "overview.png", optimize=True, transparency=COLORS)

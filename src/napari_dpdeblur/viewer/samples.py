@@ -17,7 +17,7 @@ from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.datasets.pixel4 import cache_folder, calibration_folder, fetch_steps
-from napari_dpdeblur.datasets.synthetic.simulation import sample
+from napari_dpdeblur.datasets.synthetic.simulation import TABLE_SIZE, sample
 from napari_dpdeblur.viewer.layers.add import watch
 from napari_dpdeblur.viewer.layers.calibration import KERNELS, calibration_layers
 from napari_dpdeblur.viewer.layers.convert import (
@@ -36,6 +36,7 @@ from napari_dpdeblur.viewer.layers.metadata import (
 from napari_dpdeblur.viewer.layers.placement import Placement, placement
 from napari_dpdeblur.viewer.open.arrival import NOTICE, Arrival, Loading
 
+SIZE = TABLE_SIZE
 NAME, LENS = "synthetic", "synthetic lens"
 TITLE = "Synthetic scene"
 NOTICE_SIZE = (640, 480)
@@ -57,7 +58,7 @@ def synthetic() -> list[LayerData]:
 
 def synthetic_layers() -> list[LayerData]:
     """The layers of the synthetic sample."""
-    scene = sample()
+    scene = sample(*SIZE)
     placed = placement((1.0, 1.0), (0.0, 0.0))
     return [
         *_kernels(scene.calibration, LENS),

@@ -156,48 +156,19 @@ def compare(
     plots: Mapping[str, Callable[[Sequence[Row]], str]] | None = None,
 ) -> None:
     """Run methods on the data that the arguments name, write tables, report and plots."""
-    from napari_dpdeblur.calibration import load_calibration
-    from napari_dpdeblur.evaluation.comparison.benchmark import Benchmark
-    from napari_dpdeblur.evaluation.comparison.one_alignment import (
-        check_align_scene,
-        with_one_alignment,
-    )
-    from napari_dpdeblur.evaluation.comparison.result_store import ResultStore
-    from napari_dpdeblur.evaluation.comparison.scenes import (
-        central_crop,
-        find_scenes,
-        scene_depth,
-    )
+    from napari_dpdeblur.evaluation.comparison import one_alignment, scenes
     from napari_dpdeblur.evaluation.comparison.write import write_comparison
 
-    scenes = arguments.scenes or find_scenes(arguments.data)
-    store = ResultStore(arguments.output)
-    if arguments.estimate_lens:
-        store.make_folder()
-        calibration = _estimated(arguments, scenes)
-    else:
-        calibration = load_calibration(_calibration(arguments))
-    crop = getattr(arguments, "crop", None)
-    if arguments.estimate_lens and crop is None:
-        crop = central_crop(arguments.data, scenes, calibration)
-    benchmark = Benchmark(
-        arguments.data,
-        calibration,
-        methods,
-        scenes,
-        store,
-        crop,
-        arguments.sign,
-        _optics(arguments),
-    )
-    check_align_scene(arguments.align_scene, scenes)
-    store.make_folder()
+    names = arguments.scenes or scenes.find_scenes(arguments.data)
+    one_alignment.check_align_scene(arguments.align_scene, names)
+    benchmark = _benchmark(arguments, methods, names)
+    benchmark.store.make_folder()
     _limit_threads(arguments.threads)
     rows = _rows_with_bar(benchmark, arguments.json)
-    rows = with_one_alignment(benchmark, rows, arguments.align_scene)
+    rows = one_alignment.with_one_alignment(benchmark, rows, arguments.align_scene)
     drawn = {name: plot(rows) for name, plot in (plots or {}).items()}
     # The published rows are of other data than measured depth.
-    has_depth = any(scene_depth(arguments.data, scene) is not None for scene in scenes)
+    has_depth = any(scenes.scene_depth(arguments.data, name) is not None for name in names)
     files = write_comparison(benchmark, rows, {} if has_depth else known, title, drawn)
     failed = [
         f"{row.label}, scene {row.scene}: {' '.join(row.problems)}" for row in rows if row.problems
@@ -209,6 +180,28 @@ def compare(
             f"{len(failed)} of {len(rows)} rows failed or are incomplete; the reasons are listed "
             f"in {arguments.output / 'table.md'}."
         )
+
+
+def _benchmark(
+    arguments: argparse.Namespace, methods: list[NamedMethod], scenes: Sequence[str]
+) -> Benchmark:
+    """The benchmark with the given or estimated lens."""
+    from napari_dpdeblur.calibration import load_calibration
+    from napari_dpdeblur.evaluation.comparison.benchmark import Benchmark
+    from napari_dpdeblur.evaluation.comparison.result_store import ResultStore
+    from napari_dpdeblur.evaluation.comparison.scenes import central_crop
+
+    store, crop = ResultStore(arguments.output), getattr(arguments, "crop", None)
+    if arguments.estimate_lens:
+        store.make_folder()
+        calibration = _estimated(arguments, scenes)
+        crop = crop or central_crop(arguments.data, scenes, calibration)
+    else:
+        calibration = load_calibration(_calibration(arguments))
+    optics = _optics(arguments)
+    return Benchmark(
+        arguments.data, calibration, methods, scenes, store, crop, arguments.sign, optics
+    )
 
 
 def _calibration(arguments: argparse.Namespace) -> Path:
