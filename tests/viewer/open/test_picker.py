@@ -17,7 +17,7 @@ def test_all_samples_have_names_and_those_on_disk_thumbnails(
     made = []
     picker = SamplePicker(viewer)
     qtbot.addWidget(picker)
-    picker._thumbnails.made.connect(lambda item, picture: made.append((item.text(), picture)))
+    picker._thumbnails.made.connect(lambda row, picture: made.append((row, picture)))
     texts = [picker.list.item(row).text() for row in range(picker.list.count())]
     assert texts[0] == "Synthetic still life"
     assert texts[1] == "Pixel 4, scene 001"

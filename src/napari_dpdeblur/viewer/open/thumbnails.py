@@ -62,8 +62,6 @@ class Thumbnails(QObject):
         self._waiting: deque[tuple[Any, Callable[[], Any]]] = deque()
         self._lock = threading.Lock()
         self._is_running = False
-        waiting = self._waiting
-        self.destroyed.connect(lambda *_: waiting.clear())
 
     def add(self, key: Any, make: Callable[[], Any]) -> None:
         """Make a thumbnail later."""
@@ -81,7 +79,7 @@ class Thumbnails(QObject):
     def _work(self) -> None:
         while True:
             with self._lock:
-                if not self._waiting:
+                if not self._waiting or not isalive(self):
                     self._is_running = False
                     return
                 key, make = self._waiting.popleft()
