@@ -69,11 +69,18 @@ viewer.layers.clear()
 timed("opening a pair of 1512 x 2016 px", lambda: viewer.open(sys.argv[1], plugin=plugin))
 viewer.layers.clear()
 def generate():
-    from napari_dpdeblur.viewer.samples import synthetic
-    synthetic()
+    from napari_dpdeblur.viewer.samples import synthetic_layers
+    synthetic_layers()
+
+def show_sample():
+    from napari_dpdeblur.viewer.open.arrival import running
+    from qtpy.QtWidgets import QApplication
+    viewer.open_sample(plugin, "synthetic")
+    while running():
+        QApplication.processEvents()
 
 timed("generating the synthetic sample", generate)
-timed("the same, generated and shown", lambda: viewer.open_sample(plugin, "synthetic"))
+timed("the same, generated and shown", show_sample)
 for widget in sys.argv[2:]:
     timed(f"the panel {widget}", lambda: viewer.window.add_plugin_dock_widget(plugin, widget))
 timed("importing the rest of the plugin", import_all)

@@ -29,6 +29,7 @@ from qtpy.QtWidgets import QApplication, QFileDialog, QListWidget, QScrollArea, 
 
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, DEFOCUS_MAP
+from napari_dpdeblur.viewer.open.arrival import running
 
 PLUGIN, NAME = "napari-dpdeblur", "Dual-pixel deblur"
 FOLDER = Path(__file__).resolve().parent / "screenshots"
@@ -86,7 +87,7 @@ class Tour:
         self.pick(picker.list, 0)
         open_button = picker.buttons.button(picker.buttons.StandardButton.Open)
         QTest.mouseClick(open_button, Qt.MouseButton.LeftButton)
-        self.until(lambda: self.is_shown(f"{self.group} left"), 120)
+        self.until(lambda: self.is_shown(f"{self.group} left") and not running(), 120)
         self.settle(0.8)
         self.shot("03_sample")
 
@@ -99,7 +100,7 @@ class Tour:
         self.settle(0.8)
         self.shot("15_list")
         self.pick(panel.list, row)
-        self.until(lambda: "is open" in panel.status.text(), 60)
+        self.until(lambda: "is open" in panel.status.text() and not running(), 60)
         self.settle(0.5)
         self.shot("16_picked")
 
@@ -108,7 +109,7 @@ class Tour:
         panel = self.go_on()
         self.until(lambda: panel.choose.list.count() > 0, 30)
         self.pick(panel.choose.list, 0)
-        self.until(lambda: panel.verdict.isVisible() and not panel.panel.worker.is_running, 60)
+        self.until(lambda: panel.verdict.isVisible() and self.is_calm(panel), 60)
         self.settle(0.5)
         self.shot("04_calibration")
         return str(panel.verdict.text())
@@ -256,7 +257,7 @@ class Tour:
         panel = self.turn_to(OPEN)
         with self.answering(getExistingDirectory=str(folder)):
             self.click(panel, "open_folder")
-        self.until(lambda: self.group in queries.results(self.viewer), 60)
+        self.until(lambda: self.group in queries.results(self.viewer) and not running(), 60)
         self.settle(0.8)
         self.viewer.reset_view()
         self.settle()
@@ -294,6 +295,11 @@ class Tour:
     def is_idle(self, widget: Any) -> bool:
         """Whether a panel has nothing to do."""
         return not widget.panel.worker.is_running and widget.panel.status.text().startswith("Done")
+
+    def is_calm(self, widget: Any) -> bool:
+        """Whether a panel runs nothing and adds no layers."""
+        is_adding = widget.panel.status.text().startswith("Creating")
+        return not widget.panel.worker.is_running and not is_adding
 
     def show_only(self, *names: str) -> None:
         for layer in self.viewer.layers:

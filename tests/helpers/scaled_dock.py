@@ -26,6 +26,7 @@ def settle() -> None:
 
 def lower_edge(widget: QWidget) -> int:
     """In pixels of the screen, after scrolling to it."""
+    settle()
     area = widget.parent()
     while area is not None:
         if isinstance(area, QScrollArea):

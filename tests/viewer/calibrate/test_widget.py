@@ -15,7 +15,7 @@ from controls import assert_usable
 from napari.utils.notifications import notification_manager
 from qtpy.QtCore import QMimeData, QPointF, Qt, QUrl
 from qtpy.QtGui import QDropEvent
-from qtpy.QtWidgets import QFileDialog, QPushButton, QScrollArea
+from qtpy.QtWidgets import QFileDialog, QLabel, QPushButton, QScrollArea
 from resting import assert_rests
 
 from napari_dpdeblur.calibration import load_calibration, save_calibration
@@ -391,6 +391,10 @@ def test_captures_are_checked_as_soon_as_they_are_chosen(bench, shoot):
     assert bench.widget.groups["white"].check.text() == "not plain: are these the discs?"
     assert bench.widget.groups["sheets"].check.text() == "2 captures, 480 x 192 px"
     assert not bench.worker.is_running
+    assert (
+        bench.widget.groups["sheets"].findChild(QLabel, "title_sheets").text()
+        == "White sheet: 2 captures"
+    )
     bench.widget.estimate.captures.list.add([shoot / "nothing"])
     bench.until(lambda: bench.widget.estimate.captures.check.text())
     assert "does not exist" in bench.widget.estimate.captures.check.text()

@@ -92,7 +92,9 @@ class CaptureGroup(QWidget):
     def __init__(self, name: str, title: str, tip: str) -> None:
         super().__init__()
         self.list = FileList(f"{name}_files", tip)
-        label = QLabel(title)
+        self._title, self._label = title, QLabel(title)
+        label = self._label
+        label.setObjectName(f"title_{name}")
         label.setBuddy(self.list)
         label.setToolTip(tip)
         label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
@@ -114,20 +116,25 @@ class CaptureGroup(QWidget):
         self.list.changed.connect(self._forget_check)
 
     def show_check(self, check: ShotCheck | None) -> None:
-        """Show what is known about the listed captures."""
+        """Show what is known about the listed captures: a number, or what is wrong below."""
         if check is None or not self.list.paths:
             self._forget_check()
             return
+        count = check.text.split(",")[0]
         self.check.setText(check.text)
         self.check.setToolTip(check.text)
-        self.check.setStyleSheet(f"color: {GOOD if check.is_good else BAD}")
-        self.check.setVisible(True)
+        self.check.setStyleSheet(f"color: {BAD}")
+        self.check.setVisible(not check.is_good)
+        self._label.setText(f"{self._title}: {count}" if check.is_good else self._title)
+        self._label.setStyleSheet(f"color: {GOOD if check.is_good else BAD}")
+        self._label.setToolTip(check.text)
 
     def _forget_check(self) -> None:
         """Until the new list is checked."""
-        if not self.list.paths:
-            self.check.setVisible(False)
+        self.check.setVisible(False)
         self.check.setText("")
+        self._label.setText(self._title)
+        self._label.setStyleSheet("")
 
     def _choose_files(self) -> None:
         paths, _ = QFileDialog.getOpenFileNames(self, "Choose captures")

@@ -85,7 +85,7 @@ class SamplePicker(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.list = _grid()
         self._thumbnails = Thumbnails(self)
-        self._thumbnails.made.connect(_show_thumbnail)
+        self._thumbnails.made.connect(self._show_thumbnail)
         text = QLabel(TEXT)
         text.setWordWrap(True)
         kinds = QDialogButtonBox.StandardButton
@@ -112,7 +112,10 @@ class SamplePicker(QDialog):
             self.list.addItem(item)
             if sample.files and sample.is_here:
                 make = partial(capture_thumbnail, sample.files, THUMBNAIL_PX)
-                self._thumbnails.add(item, make)
+                self._thumbnails.add(self.list.count() - 1, make)
+
+    def _show_thumbnail(self, row: int, picture: Any) -> None:
+        self.list.item(row).setIcon(QIcon(pixmap(picture, THUMBNAIL_PX)))
 
     def _update(self) -> None:
         button = self.buttons.button(QDialogButtonBox.StandardButton.Open)
@@ -137,10 +140,6 @@ def _grid() -> QListWidget:
     grid.setGridSize(QSize(*CELL_PX))
     grid.setWordWrap(True)
     return grid
-
-
-def _show_thumbnail(item: QListWidgetItem, picture: Any) -> None:
-    item.setIcon(QIcon(pixmap(picture, THUMBNAIL_PX)))
 
 
 def _place(files: Any) -> Path:

@@ -19,7 +19,7 @@ from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.results.preview import tone_curve, white_point
 
 WIDTH_PX, HEIGHT_PX = 64, 48
-EMPTY_COLOR = "#505860"
+EMPTY_COLOR, ARROW_COLOR = "#404850", "#c0c8d0"
 
 
 def capture_thumbnail(files: Sequence[Path], size: tuple[int, int] = (WIDTH_PX, HEIGHT_PX)) -> Any:
@@ -37,10 +37,14 @@ def capture_thumbnail(files: Sequence[Path], size: tuple[int, int] = (WIDTH_PX, 
 
 
 def pixmap(pixels: Picture | None, size: tuple[int, int] = (WIDTH_PX, HEIGHT_PX)) -> QPixmap:
-    """A picture in the middle of a plain background of this size; the background alone for None."""
+    """A picture in the middle of a plain background of this size; an arrow down for None."""
     canvas = QPixmap(*size)
     canvas.fill(QColor(EMPTY_COLOR) if pixels is None else Qt.GlobalColor.transparent)
     if pixels is None:
+        painter = QPainter(canvas)
+        painter.setPen(QColor(ARROW_COLOR))
+        painter.drawText(canvas.rect(), Qt.AlignmentFlag.AlignCenter, "⬇")
+        painter.end()
         return canvas
     content = np.ascontiguousarray(np.atleast_3d(pixels))
     height, width, channels = content.shape
@@ -62,8 +66,6 @@ class Thumbnails(QObject):
         self._waiting: deque[tuple[Any, Callable[[], Any]]] = deque()
         self._lock = threading.Lock()
         self._is_running = False
-        waiting = self._waiting
-        self.destroyed.connect(lambda *_: waiting.clear())
 
     def add(self, key: Any, make: Callable[[], Any]) -> None:
         """Make a thumbnail later."""
@@ -81,7 +83,7 @@ class Thumbnails(QObject):
     def _work(self) -> None:
         while True:
             with self._lock:
-                if not self._waiting:
+                if not self._waiting or not isalive(self):
                     self._is_running = False
                     return
                 key, make = self._waiting.popleft()
