@@ -225,9 +225,8 @@ class FitControls(JobControls):
         events.removed.connect(self.inputs.refresh)
 
     def settle(self) -> None:
-        """Update the estimate, and remember the settings."""
+        """Update the estimate and remember the settings."""
         self._update_estimate()
-        self.compare.set_group(compared_group(self._viewer, self.inputs.group))
         try:
             settings = self.settings().model_dump()
         except SettingsError:
@@ -237,6 +236,7 @@ class FitControls(JobControls):
         remembered.remember(SECTION, kept if path is None else {**kept, "calibration": str(path)})
 
     def _update_estimate(self) -> None:
+        self.compare.set_group(compared_group(self._viewer, self.inputs.group))
         try:
             text, self._estimated_s = estimate_text(
                 self.inputs.capture, self.inputs.calibration, self.settings(), self.region()
