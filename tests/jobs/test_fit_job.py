@@ -83,6 +83,8 @@ def test_a_calibration_may_be_a_file_and_the_run_is_saved(here, pair, settings, 
     np.testing.assert_allclose(outcome.all_in_focus, expected.all_in_focus, atol=1e-6)
     saved = read_run(outcome.run_folder)
     np.testing.assert_array_equal(saved.all_in_focus, outcome.all_in_focus)
+    np.testing.assert_array_equal(saved.capture.raw, pair[0].raw)  # which came from no files
+    assert outcome.capture is None  # whoever asked has it
 
 
 def test_a_killed_fit_goes_on_with_the_same_result(start, until, pair, settings, expected):

@@ -12,6 +12,7 @@ from qtpy.QtWidgets import QLabel, QTabWidget
 from napari_dpdeblur.optics.mpi import MultiplaneImage
 from napari_dpdeblur.viewer.inspect.widget import InspectWidget
 from napari_dpdeblur.viewer.layers.add import put_layers
+from napari_dpdeblur.viewer.layers.browse import SETTLE_S
 from napari_dpdeblur.viewer.layers.convert import run_layers
 from napari_dpdeblur.viewer.layers.units import blur_width_px
 
@@ -100,11 +101,12 @@ def test_behind_another_tab_it_leaves_the_canvas_alone(viewer, result, qtbot):
             layer.visible = True
 
 
-def test_moving_the_slider_shows_the_hidden_layers(viewer_model, result):
+def test_moving_the_slider_shows_the_hidden_layers(viewer_model, result, qtbot):
     """On the old code it had no visible effect until Inspect was opened."""
     put_layers(viewer_model, run_layers(result))
     layers = viewer_model.layers
     assert [layer.name for layer in layers if layer.visible] == ["scene all-in-focus"]
+    qtbot.wait(round(1500 * SETTLE_S))
     viewer_model.dims.set_current_step(0, 1)
     viewer_model.dims.set_current_step(0, 0)
     assert [layer.name for layer in layers if layer.visible] == ["scene MPI"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import Qt, Signal
-from qtpy.QtWidgets import QHBoxLayout, QPushButton, QSlider, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QHBoxLayout, QPushButton, QSlider, QWidget
 
 from napari_dpdeblur.viewer.compare.before_layer import (
     BeforeLayer,
@@ -17,10 +17,11 @@ from napari_dpdeblur.viewer.compare.side_by_side import SideBySide
 from napari_dpdeblur.viewer.layers.camera import grid_of, zoom_to
 from napari_dpdeblur.viewer.layers.metadata import BEFORE, LEFT, RIGHT, LayerData, kind_of
 from napari_dpdeblur.viewer.layers.queries import own_layers
-from napari_dpdeblur.viewer.shared.controls import ignore_wheel, in_row, push_button
+from napari_dpdeblur.viewer.shared.controls import ignore_wheel, push_button
 from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
 
 STEPS = 100
+MIN_SWIPE_PX, SPACING_PX = 48, 4
 NO_RESULT = "There is no result yet."
 NO_VIEWS = "The views of this result are not open."
 
@@ -87,7 +88,7 @@ class CompareBar(QWidget):
         self.sides = QPushButton("Side by side", objectName="side_by_side", checkable=True)
         self.sides.toggled.connect(self._set_sides)
         self.zoom = push_button(
-            "Zoom to result", "zoom_to_result", "Fill the canvas with the result", self._zoom
+            "Zoom", "zoom_to_result", "Zoom to the result: fill the canvas with it", self._zoom
         )
         self._tips = {
             self.swipe: "Drag to the right to uncover the capture, from left to right",
@@ -98,14 +99,14 @@ class CompareBar(QWidget):
         }
 
     def _lay_out(self) -> None:
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        row = QHBoxLayout()
+        self.swipe.setMinimumWidth(MIN_SWIPE_PX)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(SPACING_PX)
         row.addWidget(self.after)
         row.addWidget(self.swipe, stretch=1)
-        row.addWidget(self.before)
-        layout.addLayout(row)
-        layout.addWidget(in_row(self.sides, self.zoom))
+        for button in (self.before, self.sides, self.zoom):
+            row.addWidget(button)
 
     def _refresh(self, _: Any = None) -> None:
         """Enable what is possible; the tooltips say why something is not."""

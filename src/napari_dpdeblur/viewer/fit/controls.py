@@ -227,9 +227,8 @@ class FitControls(JobControls):
         events.removed.connect(self.inputs.refresh)
 
     def settle(self) -> None:
-        """Update the estimate, and remember the settings."""
+        """Update the estimate and remember the settings."""
         self._update_estimate()
-        self.compare.set_group(compared_group(self._viewer, self.inputs.group))
         try:
             settings = self.settings().model_dump()
         except SettingsError:
@@ -241,6 +240,7 @@ class FitControls(JobControls):
         self._cameras.keep(kept)
 
     def _update_estimate(self) -> None:
+        self.compare.set_group(compared_group(self._viewer, self.inputs.group))
         try:
             text, self._estimated_s = estimate_text(
                 self.inputs.capture, self.inputs.calibration, self.settings(), self.region()

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from napari_dpdeblur.array_types import Crop
-from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import put_unselected
 from napari_dpdeblur.viewer.layers.field import covers_frame, field_layer
@@ -25,8 +24,11 @@ class Housekeeping:
         self._viewer, self._tasks = viewer, tasks
         self.removed = RemovedLayers(viewer)
 
-    def show_field(self, group: str, field: Crop, capture: DualPixelCapture) -> None:
-        """Outline the calibrated field of a capture, unless it is the whole frame."""
+    def show_field(self, group: str, field: Crop) -> None:
+        """Outline the calibrated field of an open capture, unless it is the whole frame."""
+        capture = queries.captures(self._viewer).get(group)
+        if capture is None:
+            return
         height, width = capture.shape[-2:]
         if not covers_frame(field, (round(height * capture.pixel_aspect), width)):
             self._tasks.add([partial(put_unselected, self._viewer, field_layer(group, field))])

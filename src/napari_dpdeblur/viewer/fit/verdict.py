@@ -55,4 +55,5 @@ class VerdictLabel(QLabel):
         head = f'<span style="color:{color}">&#9679;</span> <b>{headline}</b>'
         lines = [head, *map(escape, causes)]
         self.setText("<br>".join(lines))
+        self.setToolTip(self.text())  # in full, where the panel is too low for it
         self.show()

@@ -9,7 +9,6 @@ from typing import Any
 from napari.utils.notifications import show_error, show_info, show_warning
 
 from napari_dpdeblur.calibration import Calibration
-from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.jobs import fit_job
@@ -42,7 +41,6 @@ class FitWidget(FitControls):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(queries.unwrapped_viewer(napari_viewer))
         self._previews: PreviewLayers | None = None  # of the last fit
-        self._capture: DualPixelCapture | None = None
         self._capture_group = ""
         self._group = ""
         self._settings = FitSettings()  # of the fit, whatever the controls say now
@@ -52,12 +50,12 @@ class FitWidget(FitControls):
         self._removed: list[str] = []
         self._tasks = GuiTaskQueue(self)
         self.panel.run_while_busy = "Run next"
-        self._housekeeping = Housekeeping(self._viewer, self._tasks)
         self.panel.run_clicked.connect(self.run)
         self.preview_region_button.clicked.connect(lambda: self.preview_region())
         self.preview_whole_button.clicked.connect(lambda: self.preview_whole())
         self.notes.swap_clicked.connect(self.swap_views)
         self.notes.undo_clicked.connect(self._bring_back)
+        self._housekeeping = Housekeeping(self._viewer, self._tasks)
         self._follow_worker()
         self._viewer.layers.events.removed.connect(self._on_layer_removed)
 
@@ -121,11 +119,11 @@ class FitWidget(FitControls):
         """Start a fit whose turn it is."""
         self._settings, self._expected_s = request.settings, expected_s
         self._is_resumable = request.is_resumable
-        self._capture, self._capture_group = request.capture, group
+        self._capture_group = group
         group = self._group = group + suffix
-        self.compare.reset()
         self._previews = PreviewLayers(self._viewer, group, self._tasks)
         self.plot.start()
+        self.compare.reset()
         self.notes.clear()
         self.panel.start(
             Job(fit_job.FUNCTION, request, TITLE),
@@ -155,9 +153,8 @@ class FitWidget(FitControls):
 
     def _show(self, event: Progress) -> None:
         self.plot.add(event.losses)
-        if fit_job.FIELD in event.found and self._capture is not None:
-            field = event.found[fit_job.FIELD]
-            self._housekeeping.show_field(self._capture_group, field, self._capture)
+        if fit_job.FIELD in event.found:
+            self._housekeeping.show_field(self._capture_group, event.found[fit_job.FIELD])
         if KERNELS in event.found:
             self.notes.show_kernels(event.found[KERNELS])
         if fit_job.ESTIMATED_LENS in event.found:

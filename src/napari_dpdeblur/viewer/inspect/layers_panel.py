@@ -19,7 +19,7 @@ from napari_dpdeblur.optics.mpi import transmittance
 from napari_dpdeblur.viewer.inspect.canvas_state import LAYER_VIEW, CanvasState
 from napari_dpdeblur.viewer.inspect.slider import FocusRuler
 from napari_dpdeblur.viewer.inspect.source import MpiSource
-from napari_dpdeblur.viewer.layers.add import put_layers
+from napari_dpdeblur.viewer.layers.add import put_unselected
 from napari_dpdeblur.viewer.layers.channels import BY_DEPTH, CHANNELS, TRANSPARENT, channel_data
 from napari_dpdeblur.viewer.layers.convert import make_layer
 from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo
@@ -134,7 +134,7 @@ class LayersPanel(QWidget):
         old = layer_of(self._viewer, source.group, LAYER_VIEW)
         if old is not None:  # contrast and gamma of another channel do not fit
             self._viewer.layers.remove(old)
-        (layer,) = put_layers(self._viewer, [data])
+        layer = put_unselected(self._viewer, data)  # showing its controls would take as long
         self._canvas.show(layer)
         self._move_dims(self.slider.value())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -9,6 +10,7 @@ from napari_dpdeblur.viewer.layers.hygiene import newest_result
 from napari_dpdeblur.viewer.layers.metadata import MPI
 from napari_dpdeblur.viewer.layers.queries import described_layers, layer_of, own_layers
 
+SETTLE_S = 0.3  # after layers have come or gone, in which no step is taken for a move of the slider
 _browsers: WeakKeyDictionary[Any, SliderBrowser] = WeakKeyDictionary()
 
 
@@ -23,7 +25,7 @@ class SliderBrowser:
 
     def __init__(self, viewer: Any) -> None:
         self._viewer = ref(viewer)
-        self._size = _size(viewer)
+        self._size, self._changed_s = _size(viewer), time.monotonic()
         self._hidden: list[Any] = []
         viewer.dims.events.current_step.connect(self._follow)
 
@@ -32,8 +34,9 @@ class SliderBrowser:
         if viewer is None:
             return
         before, self._size = self._size, _size(viewer)
-        # Steps also change when a layer comes or goes; then nobody has moved the slider.
-        if before == self._size and viewer.dims.ndisplay == 2:
+        if before != self._size:  # a layer has come or gone; nobody has moved the slider
+            self._changed_s = time.monotonic()
+        elif time.monotonic() > self._changed_s + SETTLE_S and viewer.dims.ndisplay == 2:
             self._show(viewer)
 
     def _show(self, viewer: Any) -> None:
