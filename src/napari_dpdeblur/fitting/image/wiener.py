@@ -151,7 +151,9 @@ def _deconvolved(
     padded_expected = None if expected is None else windows.pad(expected)
     out = torch.zeros_like(views[0])
     fft_height, fft_width = windows.fft_px
-    count = min(max(PIXELS_AT_ONCE // (fft_height * fft_width), 1), TILES_AT_ONCE)
+    window = fft_height * fft_width * views.shape[1]
+    count = min(max(PIXELS_AT_ONCE // window, 1), TILES_AT_ONCE)
+    check_cancelled()
 
     def sharpened(tiles: range) -> Tensor:
         part = windows.restricted(tiles)
