@@ -1,6 +1,6 @@
 """Seams of a fit that works in parts: bands of rows, channels one by one, tiles, lazy layers.
 
-    python benchmarks/seams.py [--size 480 640] [--json] [--save]
+    python benchmarks/seams.py [--size 504 672] [--json] [--save]
 
 Fits a synthetic capture in as many parts as possible and in one part, and compares them: they
 should be equal. Bands of one part each have as many rows around them as the filter reaches. Tiles
@@ -24,7 +24,8 @@ from unittest import mock
 import cv2
 import numpy as np
 
-from napari_dpdeblur.datasets.synthetic.simulation import Simulation, simulate
+from napari_dpdeblur.datasets.synthetic.scene import render_capture, synthetic_scene
+from napari_dpdeblur.datasets.synthetic.simulation import Simulation, synthetic_calibration
 from napari_dpdeblur.fitting import FitSettings, fit
 from napari_dpdeblur.fitting.report.noise import DETAIL, DETAIL_GAIN, NORMAL_MEDIAN
 from napari_dpdeblur.optics import TileLayout
@@ -32,6 +33,7 @@ from napari_dpdeblur.results import Result
 from results_file import add_save_option, save_figures
 
 BAND_ROWS = 24
+TILE_PX = 168  # of the published calibration, in square pixels
 NEAR_PX = 2  # of a border between tiles
 TOLERATED = 0.1  # of the noise
 LIMITS = (
@@ -69,11 +71,11 @@ class Seams:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the figures; 1 when a seam is visible."""
     parser = argparse.ArgumentParser(description="Seams of a fit in parts.")
-    parser.add_argument("--size", nargs=2, type=int, default=(480, 640), metavar=("H", "W"))
+    parser.add_argument("--size", nargs=2, type=int, default=(504, 672), metavar=("H", "W"))
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_save_option(parser)
     options = parser.parse_args(arguments)
-    seams = measured(simulate(*options.size))
+    seams = measured(_simulated(*options.size))
     print(json.dumps(asdict(seams)) if options.json else seams.text())
     if options.save:
         save_figures("seams", asdict(seams))
@@ -97,6 +99,15 @@ def measured(known: Simulation, settings: FitSettings | None = None) -> Seams:
         elsewhere,
         100 * _noise(view) / float(view.mean()),
     )
+
+
+def _simulated(height: int, width: int) -> Simulation:
+    """A scene whose tiles have the size of those of a phone."""
+    scene = synthetic_scene(height, width, seed=0)
+    rows, cols = max(height // TILE_PX, 1), max(width // TILE_PX, 1)
+    lens = synthetic_calibration(height, width, rows, cols)
+    capture = render_capture(scene, lens.kernel_grid(), lens.vignetting, seed=1, pixel_aspect=2)
+    return Simulation(scene, capture, lens)
 
 
 def _fitted(known: Simulation, settings: FitSettings | None) -> Result:

@@ -11,6 +11,7 @@ from typing import Any
 import cv2
 import numpy as np
 
+from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.capture.camera_optics import CameraOptics
 from napari_dpdeblur.capture.header import (
     LANDSCAPE,
@@ -110,6 +111,7 @@ class DualPixelCapture:
             np.maximum(plane, 0.0, out=plane)
             if self.encoding == SRGB:
                 plane[:] = srgb_to_linear(plane)
+            check_cancelled()
         return values
 
     def with_swapped_views(self) -> DualPixelCapture:

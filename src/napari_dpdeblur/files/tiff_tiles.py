@@ -76,6 +76,8 @@ class TiledPage:
 
     def _deflated(self, pixels: npt.NDArray[np.generic] | None) -> bytes:
         """One tile; those at the right and lower edge are filled up with zeros."""
+        if pixels is not None and pixels.shape[:2] == self.tile:
+            return zlib.compress(np.ascontiguousarray(pixels, self.dtype).data, LEVEL)
         padded = np.zeros((*self.tile, self.samples), self.dtype)
         if pixels is not None:
             height, width = pixels.shape[:2]

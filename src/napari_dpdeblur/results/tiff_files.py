@@ -127,7 +127,7 @@ def _rgba(color: FloatArray, alpha: FloatArray, dtype: type[np.floating]) -> Pix
         if not around.any():
             return None
         tile = np.empty((rows.stop - rows.start, cols.stop - cols.start, 4), dtype)
-        tile[..., :3] = np.moveaxis(color[:, rows, cols], 0, -1)
+        tile[..., :3] = np.moveaxis(color[:, rows, cols].astype(dtype), 0, -1)
         tile[..., 3] = alpha[rows, cols]
         if not around.all():
             seen = cv2.dilate(around.astype(np.uint8), np.ones((3, 3), np.uint8))

@@ -156,6 +156,7 @@ def _deconvolved(
     windows = windows.restricted(touched)
     padded = [windows.pad(image) for image in (*views, *([] if expected is None else [expected]))]
     out = torch.zeros_like(views[0])
+    check_cancelled()
 
     def sharpened(tiles: range) -> Tensor:
         part = windows.restricted(tiles)
@@ -169,7 +170,8 @@ def _deconvolved(
         windows.restricted(tiles).scatter(sharp, out)
         check_cancelled()
 
-    in_groups(len(touched), group_size(windows, 1, out.device), sharpened, add, out.device)
+    count = group_size(windows, views.shape[1], out.device)
+    in_groups(len(touched), count, sharpened, add, out.device)
     return out
 
 
