@@ -50,7 +50,7 @@ def compute_cost_volume(
     with pixels of ``pixel_pitch`` calibrated pixels.
     """
     grids = [kernels.defocused(scale, pixel_pitch) for scale in scales.tolist()]
-    reach = max(max(grid.size_px) for grid in grids) // 2
+    reach = max(max(grid.size_px) for grid in grids) // 2 + parameters.blend_px
     windows = TileWindows.of(layout, (reach, reach), parameters.blend_px, views)
     high_pass = (parameters.high_pass_px,) * 2
     aggregation = (parameters.aggregation_px,) * 2

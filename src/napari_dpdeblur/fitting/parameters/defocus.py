@@ -219,7 +219,7 @@ class PropagationParameters(SettingsModel):
 class SolverParameters(SettingsModel):
     """Multigrid-preconditioned conjugate gradients of the propagation."""
 
-    steps: int = setting(6, "steps", "Largest number of steps of one round.", ge=1, le=10_000)
+    steps: int = setting(10, "steps", "Largest number of steps of one round.", ge=1, le=10_000)
     tolerance: float = setting(
         1e-5, "share of the right side", "Residual at which a round ends early.", ge=0
     )

@@ -15,7 +15,7 @@ LOGIT = "logit"
 class LayerColorParameters(SettingsModel):
     """Colours of the layers, solved through the renderer."""
 
-    steps: int = setting(10, "steps", "Conjugate-gradient steps.", ge=0, le=1000)
+    steps: int = setting(16, "steps", "Conjugate-gradient steps.", ge=0, le=1000)
     plane_step: float = setting(
         0.12, SCALE, "Distance of the planes that a slanted layer is rendered with.", gt=0
     )
