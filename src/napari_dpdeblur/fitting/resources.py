@@ -20,6 +20,8 @@ PROGRAM_BYTES = 500_000_000  # Python, torch, NumPy, OpenCV
 MARGIN = 1.1
 SPARE_SHARE = 0.9  # of the available memory that a fit may use
 FLOAT_BYTES = 4
+# Arrays of the size of the result while colours are added: for each layer and besides.
+PHOTO_LAYER_PLANES, PHOTO_PLANES = 9, 40
 START_S = 3.0
 THREAD_GAIN = 0.8  # speed-up of each further thread
 
@@ -102,12 +104,21 @@ def memory_of(
     calibration: Calibration,
     settings: FitSettings,
     crop: tuple[int, int, int, int] | None = None,
+    has_photo: bool = False,
 ) -> int:
     """:func:`estimate_memory` of a fit that is about to start."""
     height, width = crop[2:] if crop else (calibration.field.height, calibration.field.width)
     rows = capture.row_upsampling * max(round(capture.pixel_aspect), 1)
     channels = capture.shape[1]
-    return estimate_memory(height, width, channels, settings.planes, settings.preset, rows)
+    need = estimate_memory(height, width, channels, settings.planes, settings.preset, rows)
+    # While colours are added, what the fit itself needed is free again, but for its result.
+    return max(need, photo_memory(height, width, settings.planes)) if has_photo else need
+
+
+def photo_memory(height: int, width: int, layers: int) -> int:
+    """Peak memory in bytes of colouring a result of height x width px."""
+    planes = layers * PHOTO_LAYER_PLANES + PHOTO_PLANES
+    return int(MARGIN * (PROGRAM_BYTES + FLOAT_BYTES * height * width * planes))
 
 
 def _group_limit(

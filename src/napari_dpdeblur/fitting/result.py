@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from napari_dpdeblur.array_types import Crop
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
+    from napari_dpdeblur.capture.photo import Photo
     from napari_dpdeblur.fitting.context import FitContext
     from napari_dpdeblur.fitting.parameters.image import ResultParameters
     from napari_dpdeblur.fitting.problem import FitProblem
@@ -36,7 +37,11 @@ STRIP_MARGIN_PX = 16  # more than the filter reaches
 
 
 def signature(
-    capture: DualPixelCapture, calibration: Calibration, settings: FitSettings, crop: Crop | None
+    capture: DualPixelCapture,
+    calibration: Calibration,
+    settings: FitSettings,
+    crop: Crop | None,
+    photo: Photo | None = None,
 ) -> str:
     """SHA-256 of everything that decides the result."""
     parts = {
@@ -48,6 +53,8 @@ def signature(
         "settings": settings.model_dump(exclude={"device", "threads"}),
         "crop": crop,
     }
+    if photo is not None:
+        parts["photo"] = photo.content_hash()
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

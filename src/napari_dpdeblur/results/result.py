@@ -50,6 +50,7 @@ class Result:
     run_folder: Path | None = None
     residual: FloatArray | None = None  # (H, W), rms of rendered minus captured, over noise
     gain: FloatArray | None = None  # (H, W), of the left view over the mean of both, minus 1
+    color_filled: FloatArray | None = None  # (H, W), 1 where the photo gave no colour
 
     def __post_init__(self) -> None:
         channels, height, width = self.all_in_focus.shape[-3:]
@@ -61,7 +62,7 @@ class Result:
             "mpi_color": (layers, channels, height, width),
             "mpi_alpha": (layers, 1, height, width),
         }
-        for name in ("residual", "gain"):
+        for name in ("residual", "gain", "color_filled"):
             if getattr(self, name) is not None:
                 expected[name] = (height, width)
         for name, shape in expected.items():
