@@ -56,6 +56,21 @@ def open_photo(path: str | Path) -> Photo:
     )
 
 
+def find_photo(folder: Path, name: str) -> Path | None:
+    """The photo of the capture ``name`` in a folder: NAME.jpg or NAME_photo.jpg, any photo suffix.
+
+    Upper and lower case make no difference; None if there is no such file.
+    """
+    stems = [f"{name}_photo".lower(), name.lower()]
+    try:
+        files = sorted(path for path in Path(folder).iterdir() if path.is_file())
+    except OSError:
+        return None
+    photos = [path for path in files if path.suffix.lower() in PHOTO_SUFFIXES]
+    found = [path for stem in stems for path in photos if path.stem.lower() == stem]
+    return found[0] if found else None
+
+
 def _read_picture(path: Path) -> tuple[FloatArray, np.ndarray]:
     """Linear pixels (3, H, W) and where they are clipped (H, W)."""
     if not is_picture(path):

@@ -1,4 +1,4 @@
-"""The inputs of a fit: capture and calibration."""
+"""The inputs of a fit: capture, calibration and photo."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.calibration.file_format import read_header
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import CalibrationError
+from napari_dpdeblur.viewer.fit.photo import PhotoInput
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.shared.controls import browse_button, choice, in_row
 
@@ -41,11 +42,14 @@ class FitInputs(QObject):
             "Calibration of the camera: open in napari, a file, or the lens estimated from the "
             "capture itself",
         )
+        self.photo = PhotoInput(parent)
         browse = browse_button("choose_calibration", "Choose a calibration file", self._browse)
         self.rows: dict[str, QWidget] = {
             "Capture": self.captures,
             "Calibration": in_row(self.calibrations, browse),
+            "Photo": self.photo,
         }
+        self.photo.changed.connect(self.changed.emit)
         self.captures.currentIndexChanged.connect(lambda _: self._capture_chosen())
         self.calibrations.currentIndexChanged.connect(lambda _: self.changed.emit())
         self.calibrations.activated.connect(lambda _: self._keep_choice())
@@ -119,10 +123,12 @@ class FitInputs(QObject):
         self._is_chosen &= any(record is self.calibration for _, record in calibrations)
         _fill(self.calibrations, calibrations)
         self._choose_matching()
+        self.photo.follow(self.capture)
         self.changed.emit()
 
     def _capture_chosen(self) -> None:
         self._choose_matching()
+        self.photo.follow(self.capture)
         self.changed.emit()
 
     def _choose_matching(self) -> None:

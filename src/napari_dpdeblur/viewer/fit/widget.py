@@ -21,7 +21,7 @@ from napari_dpdeblur.viewer.fit.previews import PreviewLayers
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import put_steps
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
-from napari_dpdeblur.viewer.layers.convert import hidden, run_layers
+from napari_dpdeblur.viewer.layers.convert import hidden, overlap_layer, run_layers
 from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, LayerData, layer_info
 from napari_dpdeblur.viewer.shared.task_queue import GuiTaskQueue
 from napari_dpdeblur.viewer.shared.timers import call_later
@@ -106,7 +106,8 @@ class FitWidget(FitControls):
         self._is_resumable = options.get("is_resumable", False)
         self._capture_group = self.inputs.group
         group = self._group = self.inputs.group + suffix
-        request = fit_job.FitRequest(capture, calibration, settings, **options)
+        photo = self.inputs.photo.path
+        request = fit_job.FitRequest(capture, calibration, settings, photo=photo, **options)
         self._previews = PreviewLayers(self._viewer, group, self._tasks)
         self.plot.start()
         self.notes.clear()
@@ -142,6 +143,9 @@ class FitWidget(FitControls):
             self.notes.show_kernels(event.found[KERNELS])
         if fit_job.ESTIMATED_LENS in event.found:
             self._show_lens(event.found[fit_job.ESTIMATED_LENS])
+        if fit_job.OVERLAP in event.found:
+            overlap = overlap_layer(event.found[fit_job.OVERLAP], self._capture_group)
+            self._tasks.add(put_steps(self._viewer, [overlap]))
         if fit_job.DOUBTS in event.found:
             self.notes.show_doubts(event.found[fit_job.DOUBTS])
         if self._previews is not None:
