@@ -82,6 +82,9 @@ class ColorParameters(SettingsModel):
     dark_level: float = setting(
         0.01, "share of white", "Brightness of the photo below which noise hides colours.", gt=0
     )
+    clipped_weight: float = setting(
+        0.02, SHARE, "Weight of pixels that are too bright in the photo.", ge=0, le=1
+    )
     windows_px: tuple[int, ...] = setting(
         (4, 12, 30),
         "px",
@@ -103,6 +106,9 @@ class ColorParameters(SettingsModel):
     )
     least_detail: float = setting(
         0.05, SHARE, "Weight of colours where the photo is blurred differently.", gt=0, le=1
+    )
+    sharpness_px: float = setting(
+        4.0, "px", "Neighbourhood in which the sharpness of photo and fit is compared.", gt=0
     )
     residual_px: float = setting(
         1.0, "px", "Smoothing of colours that lie on no line, which removes noise.", gt=0

@@ -19,6 +19,8 @@ from napari_dpdeblur.fitting.photo.registration import Registration
 from napari_dpdeblur.optics.mpi import MultiplaneImage, transmittance
 from napari_dpdeblur.results.result import Result
 
+FILL_PX = 4  # grid on which colours are continued: they are smooth there
+TINY = 1e-6
 CORE_SHARE = 0.5  # of a pixel that belongs to the layer that is seen there
 
 
@@ -29,11 +31,13 @@ def colored(
 
     Green stays that of the fit: it has all the detail.
     """
-    registration = _with_parallax(result, registration, place, parameters)
+    sharp = np.maximum(result.all_in_focus[0], 0)
+    registration = registration.refined(
+        sharp, result.defocus_map, place, parameters.photo_registration
+    )
     photo, is_clipped = _photo_in(registration, result.defocus_map, place)
     check_cancelled()
     color = parameters.photo_colors
-    sharp = np.maximum(result.all_in_focus[0], 0)
     shares = np.asarray(transmittance(result.mpi_alpha))[:, 0]
     labels = shares.argmax(0).astype(np.int16)
     seen_photo = compare(sharp, photo, is_clipped, color)
@@ -60,17 +64,6 @@ def colored(
         color_filled=is_filled.astype(np.float32),
         provenance={**result.provenance, "photo": described},
     )
-
-
-def _with_parallax(
-    result: Result, registration: Registration, place: Crop, parameters: Parameters
-) -> Registration:
-    """Refine the registration with the defocus map, continued to the whole frame."""
-    top, left, height, width = place
-    rows, cols = registration.frame.shape
-    around = ((top, rows - top - height), (left, cols - left - width))
-    frame = np.pad(result.defocus_map, around, mode="edge")
-    return registration.refined(frame.astype(np.float32), parameters.photo_registration)
 
 
 def _photo_in(
@@ -131,8 +124,20 @@ def _continued(ratios: FloatArray, known: FloatArray) -> FloatArray:
     """Ratios (2, H, W) where they are known, elsewhere those from around; grey if none are."""
     if not known.any():
         return np.ones_like(ratios)
-    filled = inpaint(torch.from_numpy(ratios), torch.from_numpy(known)[None])
-    return np.asarray(filled.numpy())
+    height, width = known.shape
+    size = (-(-width // FILL_PX), -(-height // FILL_PX))
+    share = cv2.resize(known, size, interpolation=cv2.INTER_AREA)
+    small = np.stack(
+        [cv2.resize(ratio * known, size, interpolation=cv2.INTER_AREA) for ratio in ratios]
+    )
+    small /= np.maximum(share, TINY)
+    filled = inpaint(
+        torch.from_numpy(small), torch.from_numpy((share > 0).astype(np.float32))[None]
+    )
+    for ratio, fill in zip(ratios, filled.numpy(), strict=True):
+        around = cv2.resize(fill, (width, height), interpolation=cv2.INTER_LINEAR)
+        ratio += (1 - known) * (around - ratio)
+    return ratios
 
 
 def _composite(layers: list[FloatArray], shares: FloatArray, green: FloatArray) -> FloatArray:

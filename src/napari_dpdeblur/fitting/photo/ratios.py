@@ -19,6 +19,7 @@ from napari_dpdeblur.fitting.parameters.photo import ColorParameters
 GREEN = 1
 OTHERS = (0, 2)  # red and blue
 TINY = 1e-6
+FEW_PX = 4  # radius of windows on the reduced grid
 BORDER = cv2.BORDER_REFLECT
 DARK_SHARE = 0.1  # of the mean: darker pixels are compared by their difference, not their ratio
 
@@ -28,24 +29,26 @@ class Seen:
     """What the photo shows of each pixel: colours (3, H, W), and how far they can be trusted.
 
     ``weight`` (H, W) is 0 where the photo does not see, is clipped or shows something else;
-    ``detail`` (H, W) is 1 where its green equals that of the fit, 0 where blur mixes colours.
+    ``detail`` (H, W) is 1 where its green equals that of the fit or is sharper, 0 where blur mixes
+    colours; ``own`` (H, W) is 1 where the photo is at least as sharp as the fit.
     """
 
     colors: FloatArray
     weight: FloatArray
     detail: FloatArray
+    own: FloatArray
 
     def within(self, window: tuple[slice, slice]) -> Seen:
         """A part of the image."""
         inner = (slice(None), *window)
-        return Seen(self.colors[inner], self.weight[window], self.detail[window])
+        return Seen(self.colors[inner], self.weight[window], self.detail[window], self.own[window])
 
 
 def compare(
     sharp: FloatArray, photo: FloatArray, is_clipped: np.ndarray, parameters: ColorParameters
 ) -> Seen:
     """Compare green of a photo (3, H, W; NaN: not seen) with the sharp image (H, W)."""
-    is_seen = np.isfinite(photo).all(0) & ~is_clipped
+    is_seen = np.isfinite(photo).all(0)
     seen = is_seen.astype(np.float32)
     colors = np.where(is_seen, photo, np.float32(0))
     green = colors[GREEN]
@@ -57,8 +60,21 @@ def compare(
     wide = np.abs(means[0] - means[1]) / (means[0] + means[1] + floor)
     agrees = np.clip(2 - 2 * wide / parameters.disagreement, 0, 1)
     is_bright = green / (green + parameters.dark_level)
+    own = agrees * _sharpness(sharp * seen, matched, parameters) * ~is_clipped
     detail = agrees / (1 + (relative / parameters.agreement) ** 2)
-    return Seen(colors, np.asarray(seen * agrees * is_bright), np.asarray(detail * seen))
+    # A clipped colour is close to white, which is better than the colour of something else.
+    known = np.where(is_clipped, np.float32(parameters.clipped_weight), seen * agrees)
+    return Seen(colors, known * is_bright * seen, np.asarray(detail * seen * ~is_clipped), own)
+
+
+def _sharpness(sharp: FloatArray, green: FloatArray, parameters: ColorParameters) -> FloatArray:
+    """1 where edges of a photo's green are as strong as those of the sharp image, 0 if half."""
+    power = []
+    for image in (sharp, green):
+        smooth = cv2.GaussianBlur(image, (0, 0), parameters.residual_px)
+        along_x, along_y = (cv2.Sobel(smooth, cv2.CV_32F, *step) for step in ((1, 0), (0, 1)))
+        power.append(cv2.GaussianBlur(along_x**2 + along_y**2, (0, 0), parameters.sharpness_px))
+    return np.asarray(np.clip(2 * power[1] / (power[0] + TINY * TINY) - 1, 0, 1))
 
 
 def _wide_ratio(sharp: FloatArray, green: FloatArray, sigma_px: float) -> FloatArray:
@@ -83,64 +99,108 @@ def surface_ratios(
     largest mean trust of the pixels that a ratio comes from; where it is 0, ratios mean nothing.
     """
     weight = seen.weight * inside * (parameters.least_detail + seen.detail)
-    total = np.zeros((2, *sharp.shape), np.float32)
-    reliability = np.full_like(total, TINY * TINY)
-    support = np.zeros_like(sharp)
-    for radius in parameters.windows_px:
-        lines = _Lines(sharp, seen, weight, radius, parameters)
-        for index, channel in enumerate(OTHERS):
-            ratio, trusted = lines.ratio(channel)
-            total[index] += trusted * ratio
-            reliability[index] += trusted
-            check_cancelled()
-        support = np.maximum(support, lines.support)
-    ratios = np.clip(total / reliability, 0, parameters.largest_ratio)
-    return np.asarray(ratios), support
+    windows = [
+        _Window(sharp, seen.colors, weight, radius, parameters) for radius in parameters.windows_px
+    ]
+    support = np.maximum.reduce([window.enlarged(window.support) for window in windows])
+    ratios = []
+    for channel in OTHERS:
+        line = _combined([window.line(channel) for window in windows])
+        ratios.append(_applied(line, sharp, seen, channel, weight > 0, parameters))
+        check_cancelled()
+    return np.clip(np.stack(ratios), 0, parameters.largest_ratio), support
 
 
-class _Lines:
-    """Lines of colour in windows of one size; units are those of the sharp image."""
+@dataclass(frozen=True)
+class _Line:
+    """Slope and offset of a line of colours, brightness of the sharp image over that of the photo,
+    and how reliable they are: (H, W) each."""
+
+    slope: FloatArray
+    offset: FloatArray
+    gain: FloatArray
+    trust: FloatArray
+
+
+def _combined(lines: list[_Line]) -> _Line:
+    """Lines of windows of all sizes, the reliable ones counting most."""
+    total = np.add.reduce([line.trust for line in lines]) + TINY * TINY
+    parts = (
+        np.add.reduce([line.trust * getattr(line, name) for line in lines]) / total
+        for name in ("slope", "offset", "gain")
+    )
+    return _Line(*parts, total)
+
+
+def _applied(
+    line: _Line,
+    sharp: FloatArray,
+    seen: Seen,
+    channel: int,
+    is_inside: np.ndarray,
+    parameters: ColorParameters,
+) -> FloatArray:
+    """Ratio of a channel to green (H, W) of the sharp image.
+
+    Where the photo is as sharp as the fit, its colours need not lie on a line.
+    """
+    left = seen.colors[channel] - line.slope * seen.colors[GREEN] - line.offset
+    left *= seen.detail * is_inside
+    left = cv2.GaussianBlur(left, (0, 0), parameters.residual_px)
+    level = np.maximum(sharp, parameters.dark_level * line.gain + TINY)
+    ratio = line.slope + line.gain * (line.offset + left) / level
+    # Errors of the sharp image become errors of colour, so a photo that is as sharp decides alone.
+    own = seen.colors[channel] / np.maximum(seen.colors[GREEN], TINY)
+    return np.asarray(ratio + seen.own * is_inside * (own - ratio))
+
+
+class _Window:
+    """Means over windows of one size, on a reduced grid: averaging keeps lines of colours."""
 
     def __init__(
         self,
         sharp: FloatArray,
-        seen: Seen,
+        colors: FloatArray,
         weight: FloatArray,
         radius: int,
         parameters: ColorParameters,
     ) -> None:
-        self._sharp, self._seen, self._weight = sharp, seen, weight
-        self._size, self._parameters = (2 * radius + 1, 2 * radius + 1), parameters
-        self.support = self._mean(weight)
+        factor = max(radius // FEW_PX, 1)
+        self._shape, self._parameters = sharp.shape, parameters
+        self._size = (2 * (radius // factor) + 1,) * 2
+        self._weight = _reduced(weight, factor)
+        inverse = 1 / (self._weight + TINY)
+        self._colors = [_reduced(weight * color, factor) * inverse for color in colors]
+        bright = _reduced(weight * sharp, factor)
+        self.support = self._mean(self._weight)
         self._inverse = 1 / (self.support + TINY)
-        self._green = seen.colors[GREEN]
-        self._weighted = weight * self._green
+        green = self._colors[GREEN]
+        self._weighted = self._weight * green
         self._level = self._mean(self._weighted) * self._inverse
-        square = self._mean(self._weighted * self._green) * self._inverse
+        square = self._mean(self._weighted * green) * self._inverse
         self._variance = np.maximum(square - self._level**2, 0)
-        # Brightness of the sharp image over that of the photo.
-        bright = self._mean(weight * sharp) * self._inverse
-        self._gain = bright / (self._level + TINY)
+        self._gain = self._mean(bright) * self._inverse / (self._level + TINY)
 
     def _mean(self, image: FloatArray) -> FloatArray:
         return np.asarray(cv2.blur(image, self._size, borderType=BORDER))
 
-    def ratio(self, channel: int) -> tuple[FloatArray, FloatArray]:
-        """Ratio of a channel to green (H, W), and how reliable it is."""
-        color = self._seen.colors[channel]
-        slope, offset, unexplained = self._line(color)
-        # Each pixel lies in many windows: those in which a line explains the colours count most.
-        trusted = self.support / (unexplained + self._parameters.tolerance**2)
-        share = 1 / (self._mean(trusted) + TINY * TINY)
-        slope, offset, gain = (
-            self._mean(trusted * part) * share for part in (slope, offset, self._gain)
-        )
-        left = (color - slope * self._green - offset) * self._seen.detail * (self._weight > 0)
-        left = cv2.GaussianBlur(left, (0, 0), self._parameters.residual_px)
-        level = np.maximum(self._sharp, self._parameters.dark_level * gain)
-        return slope + gain * (offset + left) / level, self._mean(trusted)
+    def enlarged(self, image: FloatArray) -> FloatArray:
+        """An image of the reduced grid at full size."""
+        height, width = self._shape
+        if image.shape == self._shape:
+            return image
+        return np.asarray(cv2.resize(image, (width, height), interpolation=cv2.INTER_LINEAR))
 
-    def _line(self, color: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def line(self, channel: int) -> _Line:
+        """The line of a channel: each pixel lies in many windows, which are averaged."""
+        slope, offset, unexplained = self._fitted(self._colors[channel])
+        trust = self.support / (unexplained + self._parameters.tolerance**2)
+        total = self._mean(trust)
+        share = 1 / (total + TINY * TINY)
+        means = (self._mean(trust * part) * share for part in (slope, offset, self._gain))
+        return _Line(*(self.enlarged(image) for image in (*means, total)))
+
+    def _fitted(self, color: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Slope, offset, and the unexplained variance relative to the square of the colour."""
         mean = self._mean(self._weight * color) * self._inverse
         product = self._mean(self._weighted * color) * self._inverse - self._level * mean
@@ -152,3 +212,11 @@ class _Lines:
         unexplained = square - 2 * slope * product + slope**2 * self._variance
         relative = np.maximum(unexplained, 0) / (mean**2 + self._level**2 + TINY)
         return slope, mean - slope * self._level, relative
+
+
+def _reduced(image: FloatArray, factor: int) -> FloatArray:
+    if factor == 1:
+        return image
+    height, width = image.shape
+    size = (max(width // factor, 1), max(height // factor, 1))
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from napari_dpdeblur.array_types import FloatArray, Picture
+from napari_dpdeblur.array_types import Crop, FloatArray, Picture
 from napari_dpdeblur.capture.header import LANDSCAPE
 from napari_dpdeblur.capture.photo import Photo
 from napari_dpdeblur.errors import FitError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from napari_dpdeblur.capture import DualPixelCapture
 
 GREEN = 1
+PARALLAX_GAIN = 0.9  # of the displacement that is left, from which parallax is believed
 DARKEST_MEAN = 1e-4  # share of white; a photo that is darker is black
 
 
@@ -88,12 +89,31 @@ class Registration:
             "parallax": [float(f"{v:.6g}") for v in self.warp.parallax],
         }
 
-    def refined(self, defocus_map: FloatArray, parameters: RegistrationParameters) -> Registration:
-        """With parallax, which follows from the defocus (H, W) of the frame."""
+    def refined(
+        self,
+        sharp: FloatArray,
+        defocus_map: FloatArray,
+        place: Crop,
+        parameters: RegistrationParameters,
+    ) -> Registration:
+        """Aligned with what was fitted: the sharp image and the defocus map (h, w) at a place.
+
+        Blur of the two pixel halves shifts details of the capture a little; the sharp image has
+        none. Parallax follows from the defocus, if there is any.
+        """
+        top, left, height, width = place
+        rows, cols = self.frame.shape
+        image = self.frame.image.copy()
+        image[top : top + height, left : left + width] = sharp
+        around = ((top, rows - top - height), (left, cols - left - width))
+        defocus = np.pad(defocus_map, around, mode="edge").astype(np.float32)
         green = self.photo.pixels[GREEN]
-        found = refine(self.frame.image, green, self.warp, parameters, defocus_map, levels=1)
-        is_better = found.residual_px <= self.alignment.residual_px + 0.05
-        return replace(self, alignment=found) if is_better else self
+        found = refine(image, green, self.warp, parameters, levels=1)
+        moved = refine(image, green, found.warp, parameters, defocus, levels=1)
+        if moved.residual_px < PARALLAX_GAIN * found.residual_px:
+            found = moved
+        is_usable = found.correlation >= parameters.least_agreement
+        return replace(self, alignment=found) if is_usable else self
 
 
 def register(
