@@ -152,6 +152,7 @@ def _provenance(context: FitContext, report: FitReport | None) -> dict[str, Any]
         "calibration": context.calibration.describe(),
         LENS_MODEL: lens_model(context.settings).describe(),
         "crop": None if context.crop is None else list(context.crop),
+        "chromatic_shift_px": [round(shift, 4) for shift in context.problem.chromatic_px],
         "device": context.problem.views.device.type,
         "torch": str(torch.__version__),  # torch's own type would load torch with the result
         "timings_s": {stage: round(s, 3) for stage, s in context.clock.timings_s.items()},

@@ -152,6 +152,18 @@ def refine(
     return found
 
 
+def displacements(
+    reference: FloatArray, other: FloatArray, parameters: RegistrationParameters
+) -> tuple[Float64Array, ...]:
+    """Displacement of tiles of an image of the same size: x, y, its two parts and a weight."""
+    factor = -(-max(reference.shape) // parameters.working_px)
+    shape = (reference.shape[0], reference.shape[1])
+    still = Warp.of(np.eye(3), shape)
+    here, there = _details(_reduced(reference, factor)), _blurred_for(other, factor)
+    tiles = _measured(here, there, still, factor, parameters, None)
+    return tiles.x, tiles.y, tiles.shift[:, 0], tiles.shift[:, 1], tiles.weight
+
+
 def sampled(
     image: FloatArray, warp: Warp, box: tuple[int, int, int, int], defocus: FloatArray | None = None
 ) -> FloatArray:
