@@ -39,9 +39,12 @@ class RegistrationParameters(SettingsModel):
     dense_steps: int = setting(
         4, "steps", "Rounds of measuring and fitting displacements at each resolution.", ge=1
     )
+    final_steps: int = setting(
+        2, "steps", "Rounds of the alignment with the sharp image, which starts close.", ge=1
+    )
     levels: int = setting(3, "resolutions", "Resolutions of the dense refinement.", ge=1, le=6)
     least_agreement: float = setting(
-        0.35,
+        0.45,
         "correlation",
         "Median correlation of the details of tiles below which the photo is of another scene.",
         ge=0,
@@ -93,7 +96,7 @@ class ColorParameters(SettingsModel):
         min_length=1,
     )
     flatness: float = setting(
-        0.05,
+        0.03,
         "share of the brightness",
         "Contrast of the photo below which a surface has one ratio of colours.",
         gt=0,

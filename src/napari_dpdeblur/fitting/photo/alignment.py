@@ -104,7 +104,10 @@ def _polynomial(coefficients: Float64Array, u: Float64Array, v: Float64Array) ->
 
 @dataclass(frozen=True)
 class Tiles:
-    """What was measured in tiles: centres, displacement, correlation and weight, (N, ...)."""
+    """What was measured in tiles: centres, displacement, correlation and weight, (N, ...).
+
+    The correlation is NaN where there is nothing to see.
+    """
 
     x: Float64Array
     y: Float64Array
@@ -252,10 +255,10 @@ def _tile_shifts(
     determinant = xx * yy - xy * xy
     shift = (yy * xt - xy * yt) / determinant, (xx * yt - xy * xt) / determinant
     correlation = both / np.sqrt(np.maximum(ours * theirs, TINY))
-    is_usable = (np.minimum(ours, theirs) > SEEN_POWER) & (least > LEAST_STRUCTURE * least.mean())
-    is_usable &= np.hypot(*shift) < WORST_PX
-    weight = np.where(is_usable, np.clip(correlation, 0, 1) ** 2, 0)
-    return shift, correlation, weight
+    is_seen = (np.minimum(ours, theirs) > SEEN_POWER) & (least > LEAST_STRUCTURE * least.mean())
+    is_near = np.hypot(*shift) < WORST_PX
+    weight = np.where(is_seen & is_near, np.clip(correlation, 0, 1) ** 2, 0)
+    return shift, np.where(is_seen, correlation, np.nan), weight
 
 
 def _tile_means(products: tuple[FloatArray, ...], radius: int) -> list[Float64Array]:
@@ -314,7 +317,8 @@ def _explained(
         left = np.hypot(*(tiles.shift - terms @ change).T)
         typical = _weighted_median(left, tiles.weight)
         weight = tiles.weight / (1 + (left / (2 * typical + 0.05)) ** 2)
-    correlation = _weighted_median(tiles.correlation, (tiles.weight > 0).astype(float))
+    # Of all tiles with structure, also of those that match nothing.
+    correlation = float(np.nanmedian(tiles.correlation))
     scale = np.sqrt(abs(np.linalg.det(warp.homography[:2, :2])))
     return Alignment(warp.moved(change), correlation, float(typical / max(scale, 1e-9)))
 

@@ -108,6 +108,7 @@ class Registration:
         around = ((top, rows - top - height), (left, cols - left - width))
         defocus = np.pad(defocus_map, around, mode="edge").astype(np.float32)
         green = self.photo.pixels[GREEN]
+        parameters = parameters.model_copy(update={"dense_steps": parameters.final_steps})
         found = refine(image, green, self.warp, parameters, levels=1)
         moved = refine(image, green, found.warp, parameters, defocus, levels=1)
         if moved.residual_px < PARALLAX_GAIN * found.residual_px:
@@ -130,7 +131,11 @@ def register(
     here = find_keypoints(frame.image, parameters)
     match = _matched(frame, here, photo.pixels[GREEN], parameters)
     if match.homography is None:
-        raise _refused(frame, here, photo, parameters)
+        text = (
+            f"The photo {photo.name} does not show the scene of the capture {frame.name}, or too "
+            "little of it; choose a photo of the same scene from the same place."
+        )
+        raise _refused(text, frame, here, photo, match, parameters)
     warp = Warp.of(match.homography, frame.shape)
     overlap = _overlap(warp, photo.is_clipped.shape)
     if overlap < parameters.least_overlap:
@@ -146,7 +151,7 @@ def register(
             f"(correlation {alignment.correlation:.2f}, at least {parameters.least_agreement:g} is "
             "needed); take it from the same place, without anything moving."
         )
-        raise RegistrationError(text, frame, photo, alignment.warp)
+        raise _refused(text, frame, here, photo, match, parameters)
     return Registration(frame, photo, alignment, match.matches, overlap)
 
 
@@ -165,21 +170,23 @@ def _matched(
 
 
 def _refused(
-    frame: Frame, here: Keypoints, photo: Photo, parameters: RegistrationParameters
+    text: str,
+    frame: Frame,
+    here: Keypoints,
+    photo: Photo,
+    match: FeatureMatch,
+    parameters: RegistrationParameters,
 ) -> RegistrationError:
-    """Why no perspective was found: a mirrored photo matches once it is mirrored again."""
+    """The error, with another text if the photo matches better once it is mirrored."""
     mirrored = np.ascontiguousarray(photo.pixels[GREEN][:, ::-1])
-    if _matched(frame, here, mirrored, parameters).homography is not None:
+    other = _matched(frame, here, mirrored, parameters)
+    if other.homography is not None and other.matches > match.matches:
         text = (
             f"The photo {photo.name} is mirrored; switch off mirroring in the camera app or flip "
             "the photo."
         )
-    else:
-        text = (
-            f"The photo {photo.name} does not show the scene of the capture {frame.name}, or too "
-            "little of it; choose a photo of the same scene from the same place."
-        )
-    return RegistrationError(text, frame, photo, None)
+    warp = None if match.homography is None else Warp.of(match.homography, frame.shape)
+    return RegistrationError(text, frame, photo, warp)
 
 
 def _overlap(warp: Warp, photo_shape: tuple[int, ...]) -> float:
