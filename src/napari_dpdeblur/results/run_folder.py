@@ -181,7 +181,9 @@ def read_run(folder: Path) -> Result:
         provenance=provenance,
         calibration=_read_lens(folder, provenance),
         run_folder=folder,
-        **{name: _optional_map(folder / f"{name}.tif") for name in OPTIONAL_MAPS},
+        residual=_optional_map(folder / "residual.tif"),
+        gain=_optional_map(folder / "gain.tif"),
+        color_filled=_optional_map(folder / "color_filled.tif"),
     )
 
 

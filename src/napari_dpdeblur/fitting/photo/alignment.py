@@ -278,8 +278,8 @@ def _in_photo(
     """Shifts on the grid of the capture as shifts in the photo, by the local scale of the warp."""
     inside = (slice(radius, None, radius),) * 2
     x, y, map_x, map_y = maps
-    x_per_row, x_per_col = np.stack(np.gradient(map_x))[(slice(None), *inside)]
-    y_per_row, y_per_col = np.stack(np.gradient(map_y))[(slice(None), *inside)]
+    x_per_row, x_per_col = np.asarray(np.gradient(map_x))[(slice(None), *inside)]
+    y_per_row, y_per_col = np.asarray(np.gradient(map_y))[(slice(None), *inside)]
     moved_x = x_per_col * shift[0] + x_per_row * shift[1]
     moved_y = y_per_col * shift[0] + y_per_row * shift[1]
     return Tiles(

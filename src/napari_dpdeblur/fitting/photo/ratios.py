@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from napari_dpdeblur.array_types import FloatArray
+from napari_dpdeblur.array_types import AnyFloatArray, FloatArray
 from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.parameters.photo import ColorParameters
 
@@ -108,7 +108,8 @@ def surface_ratios(
         line = _combined([window.line(channel) for window in windows])
         ratios.append(_applied(line, sharp, seen, channel, weight > 0, parameters))
         check_cancelled()
-    return np.clip(np.stack(ratios), 0, parameters.largest_ratio), support
+    limited = np.clip(np.stack(ratios), 0, parameters.largest_ratio)
+    return np.asarray(limited, np.float32), np.asarray(support, np.float32)
 
 
 @dataclass(frozen=True)
@@ -116,30 +117,30 @@ class _Line:
     """Slope and offset of a line of colours, brightness of the sharp image over that of the photo,
     and how reliable they are: (H, W) each."""
 
-    slope: FloatArray
-    offset: FloatArray
-    gain: FloatArray
-    trust: FloatArray
+    slope: AnyFloatArray
+    offset: AnyFloatArray
+    gain: AnyFloatArray
+    trust: AnyFloatArray
 
 
 def _combined(lines: list[_Line]) -> _Line:
     """Lines of windows of all sizes, the reliable ones counting most."""
     total = np.add.reduce([line.trust for line in lines]) + TINY * TINY
-    parts = (
+    slope, offset, gain = (
         np.add.reduce([line.trust * getattr(line, name) for line in lines]) / total
         for name in ("slope", "offset", "gain")
     )
-    return _Line(*parts, total)
+    return _Line(slope, offset, gain, total)
 
 
 def _applied(
     line: _Line,
-    sharp: FloatArray,
+    sharp: AnyFloatArray,
     seen: Seen,
     channel: int,
     is_inside: np.ndarray,
     parameters: ColorParameters,
-) -> FloatArray:
+) -> AnyFloatArray:
     """Ratio of a channel to green (H, W) of the sharp image.
 
     Where the photo is as sharp as the fit, its colours need not lie on a line.
@@ -159,9 +160,9 @@ class _Window:
 
     def __init__(
         self,
-        sharp: FloatArray,
-        colors: FloatArray,
-        weight: FloatArray,
+        sharp: AnyFloatArray,
+        colors: AnyFloatArray,
+        weight: AnyFloatArray,
         radius: int,
         parameters: ColorParameters,
     ) -> None:
@@ -181,10 +182,10 @@ class _Window:
         self._variance = np.maximum(square - self._level**2, 0)
         self._gain = self._mean(bright) * self._inverse / (self._level + TINY)
 
-    def _mean(self, image: FloatArray) -> FloatArray:
+    def _mean(self, image: AnyFloatArray) -> AnyFloatArray:
         return np.asarray(cv2.blur(image, self._size, borderType=BORDER))
 
-    def enlarged(self, image: FloatArray) -> FloatArray:
+    def enlarged(self, image: AnyFloatArray) -> AnyFloatArray:
         """An image of the reduced grid at full size."""
         height, width = self._shape
         if image.shape == self._shape:
@@ -197,10 +198,12 @@ class _Window:
         trust = self.support / (unexplained + self._parameters.tolerance**2)
         total = self._mean(trust)
         share = 1 / (total + TINY * TINY)
-        means = (self._mean(trust * part) * share for part in (slope, offset, self._gain))
-        return _Line(*(self.enlarged(image) for image in (*means, total)))
+        slope, offset, gain = (
+            self.enlarged(self._mean(trust * part) * share) for part in (slope, offset, self._gain)
+        )
+        return _Line(slope, offset, gain, self.enlarged(total))
 
-    def _fitted(self, color: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _fitted(self, color: AnyFloatArray) -> tuple[AnyFloatArray, AnyFloatArray, AnyFloatArray]:
         """Slope, offset, and the unexplained variance relative to the square of the colour."""
         mean = self._mean(self._weight * color) * self._inverse
         product = self._mean(self._weighted * color) * self._inverse - self._level * mean
@@ -214,7 +217,7 @@ class _Window:
         return slope, mean - slope * self._level, relative
 
 
-def _reduced(image: FloatArray, factor: int) -> FloatArray:
+def _reduced(image: AnyFloatArray, factor: int) -> AnyFloatArray:
     if factor == 1:
         return image
     height, width = image.shape

@@ -8,7 +8,8 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QWidget
 
 from napari_dpdeblur.capture import DualPixelCapture
-from napari_dpdeblur.capture.photo import PHOTO_SUFFIXES, find_photo
+from napari_dpdeblur.capture.photo import find_photo
+from napari_dpdeblur.capture.photo.reading import PHOTO_SUFFIXES
 from napari_dpdeblur.viewer.shared.controls import browse_button
 
 TIP = (
