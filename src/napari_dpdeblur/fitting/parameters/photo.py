@@ -88,12 +88,12 @@ class ColorParameters(SettingsModel):
     clipped_weight: float = setting(
         0.02, SHARE, "Weight of pixels that are too bright in the photo.", ge=0, le=1
     )
-    windows_px: tuple[int, ...] = setting(
-        (4, 12, 30),
-        "px",
-        "Radii of the windows in which colours are measured; small ones see few colours, large "
-        "ones see beyond the photo's blur.",
-        min_length=1,
+    smallest_window_px: int = setting(
+        4, "px", "Radius of the windows that see the fewest colours.", ge=1
+    )
+    middle_window_px: int = setting(12, "px", "Radius of windows of middle size.", ge=1)
+    largest_window_px: int = setting(
+        30, "px", "Radius of the windows that see beyond the photo's blur.", ge=1
     )
     flatness: float = setting(
         0.03,
@@ -129,3 +129,8 @@ class ColorParameters(SettingsModel):
     largest_ratio: float = setting(
         12.0, NO_UNIT, "Largest ratio of red or blue to green; more is noise.", gt=1
     )
+
+    @property
+    def windows_px(self) -> tuple[int, int, int]:
+        """Radii of all windows in which colours are measured."""
+        return self.smallest_window_px, self.middle_window_px, self.largest_window_px
