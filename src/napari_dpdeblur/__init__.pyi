@@ -3,6 +3,7 @@ from .api import Calibration as Calibration
 from .api import DualPixelCapture as DualPixelCapture
 from .api import EstimateSettings as EstimateSettings
 from .api import FitSettings as FitSettings
+from .api import Photo as Photo
 from .api import Result as Result
 from .api import Simulation as Simulation
 from .api import estimate_lens as estimate_lens
@@ -11,6 +12,7 @@ from .api import fit as fit
 from .api import load_calibration as load_calibration
 from .api import load_result as load_result
 from .api import open as open
+from .api import open_photo as open_photo
 from .api import simulate as simulate
 from .errors import DpDeblurError as DpDeblurError
 
@@ -20,6 +22,7 @@ __all__ = [
     "DualPixelCapture",
     "EstimateSettings",
     "FitSettings",
+    "Photo",
     "Result",
     "Simulation",
     "__version__",
@@ -29,5 +32,6 @@ __all__ = [
     "load_calibration",
     "load_result",
     "open",
+    "open_photo",
     "simulate",
 ]

@@ -19,6 +19,7 @@ from napari_dpdeblur.calibration.estimate.entry import estimate_lens
 from napari_dpdeblur.calibration.estimate.settings import EstimateSettings
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.capture import open_capture as open
+from napari_dpdeblur.capture.photo import Photo, open_photo
 from napari_dpdeblur.datasets.pixel4 import fetch_pixel4
 from napari_dpdeblur.datasets.synthetic.simulation import Simulation, simulate
 from napari_dpdeblur.fitting.entry import fit
@@ -34,6 +35,7 @@ __all__ = [
     "DualPixelCapture",
     "EstimateSettings",
     "FitSettings",
+    "Photo",
     "Result",
     "Simulation",
     "estimate_lens",
@@ -42,6 +44,7 @@ __all__ = [
     "load_calibration",
     "load_result",
     "open",
+    "open_photo",
     "simulate",
 ]
 

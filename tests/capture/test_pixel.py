@@ -132,6 +132,8 @@ def test_portrait_levels_by_depth_and_range(tmp_path, write_image):
     assert (open_capture(left).black, open_capture(left).white) == (4096, 65535)
     left, _ = _write_portrait(tmp_path / "eight", write_image, np.uint8)
     assert (open_capture(left).black, open_capture(left).white) == (0, 255)
+    assert open_capture(left).encoding == "srgb"
+    assert open_capture(left, encoding="linear").encoding == "linear"
 
 
 def test_portrait_pair_in_rgb_is_refused(tmp_path, write_image, noise):

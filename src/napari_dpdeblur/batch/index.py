@@ -30,6 +30,7 @@ class Entry(BaseModel):
     status: Status = "waiting"
     message: str = ""
     elapsed_s: float | None = None
+    photo: str | None = None
 
     @field_validator("folder")
     @classmethod

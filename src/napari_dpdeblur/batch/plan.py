@@ -13,11 +13,12 @@ from napari_dpdeblur.batch.index import Entry, read_index
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import capture_name, find_captures, open_capture
 from napari_dpdeblur.capture.pairing import absolute_path, check_exists, rejected_view
+from napari_dpdeblur.capture.photo import find_photo
 from napari_dpdeblur.errors import CaptureError, DpDeblurError, ResultError, shortened
 from napari_dpdeblur.files import digest
 from napari_dpdeblur.files.destination import place_problem
 from napari_dpdeblur.files.reading import accessing
-from napari_dpdeblur.fitting.resources import estimate_memory
+from napari_dpdeblur.fitting.resources import estimate_memory, photo_memory
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.results.provenance import read_provenance
 from napari_dpdeblur.results.run_folder import RUN_FILES
@@ -70,8 +71,12 @@ def make_plan(
     settings: FitSettings,
     black: float | None = None,
     white: float | None = None,
+    photos: Path | None = None,
 ) -> Plan:
-    """Find the captures, assign their folders and look up finished runs."""
+    """Find the captures, assign their folders and look up finished runs.
+
+    ``photos`` is a folder with colour photos that are named after their captures.
+    """
     calibration = load_calibration(calibration_path)
     conditions = Conditions(
         str(Path(calibration_path).absolute()),
@@ -82,7 +87,9 @@ def make_plan(
     )
     output = Path(output).absolute()
     check_batch_output(output)
-    found = [_entry(files, conditions) for files in captures_in(given)]
+    if photos is not None and not photos.is_dir():
+        raise CaptureError(f"The folder of photos {shortened(photos)} does not exist.")
+    found = [_entry(files, conditions, photos) for files in captures_in(given)]
     known = {(e.key, e.files): e for e in read_index(output).captures}
     finished = _finished_folders(output, known.values())
     named: dict[tuple[str, tuple[str, ...]], Entry] = dict(known)
@@ -91,6 +98,9 @@ def make_plan(
     asked = tuple(dict.fromkeys(entry.key for entry in found))
     waiting = [e for e in named.values() if e.key in asked and e.status == "waiting"]
     need = _memory(calibration, settings, _channels(waiting, conditions))
+    if any(entry.photo is not None for entry in waiting):
+        area = calibration.field
+        need = max(need, photo_memory(area.height, area.width, settings.planes))
     return Plan(output, conditions, tuple(named.values()), asked, need)
 
 
@@ -127,18 +137,20 @@ def captures_in(given: Iterable[Path]) -> list[tuple[Path, ...]]:
     return list(found)
 
 
-def _entry(files: tuple[Path, ...], conditions: Conditions) -> Entry:
+def _entry(files: tuple[Path, ...], conditions: Conditions, photos: Path | None) -> Entry:
     names = tuple(str(path) for path in files)
     name = capture_name(files)
+    photo = None if photos is None else find_photo(photos.absolute(), name)
     try:
-        key = conditions.key([digest(path) for path in files])
+        key = conditions.key([digest(path) for path in (*files, *([photo] if photo else []))])
     except OSError as error:
         unreadable = hashlib.sha256("\n".join(names).encode()).hexdigest()
         message = f"{files[0]} cannot be read: {error.strerror or error}."
         return Entry(
             key=unreadable, name=name, files=names, folder=name, status="failed", message=message
         )
-    return Entry(key=key, name=name, files=names, folder=name)
+    given = None if photo is None else str(photo)
+    return Entry(key=key, name=name, files=names, folder=name, photo=given)
 
 
 def _finished_folders(output: Path, known: Iterable[Entry]) -> dict[str, str]:

@@ -120,7 +120,8 @@ def _task(plan: Plan, entry: Entry, threads: int | None) -> Task:
     conditions = plan.conditions
     if threads is not None:
         conditions = replace(conditions, settings={**conditions.settings, "threads": threads})
-    return Task(entry.key, entry.name, entry.files, str(plan.output), entry.folder, conditions)
+    output = str(plan.output)
+    return Task(entry.key, entry.name, entry.files, output, entry.folder, conditions, entry.photo)
 
 
 def _note(entries: dict[int, Entry], report: Report) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from napari_dpdeblur.batch.plan import CHECKPOINTS, KEY, Conditions
 from napari_dpdeblur.calibration import Calibration, load_calibration
 from napari_dpdeblur.capture import DualPixelCapture, open_capture
+from napari_dpdeblur.capture.photo import Photo, open_photo
 from napari_dpdeblur.errors import CalibrationError, CaptureError, DpDeblurError, FitError
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.results import Result, check_run_folder, write_run
@@ -34,6 +35,7 @@ class Task:
     output: str
     folder: str
     conditions: Conditions
+    photo: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,13 @@ def _fit(task: Task) -> None:
     check_run_folder(folder)
     settings = FitSettings.of(task.conditions.settings)
     calibration = _calibration(task.conditions)
-    capture = _capture(task)
+    photo = None if task.photo is None else open_photo(task.photo)
+    capture = _capture(task, photo)
 
     from napari_dpdeblur.fitting import Checkpoint
 
     checkpoint = Checkpoint(Path(task.output) / CHECKPOINTS / f"{task.key}.checkpoint", resume=True)
-    result = _result(capture, calibration, settings, checkpoint)
+    result = _result(capture, calibration, settings, checkpoint, photo)
     result = replace(result, provenance={KEY: task.key, **result.provenance})
     try:
         write_run(result, folder)
@@ -87,18 +90,20 @@ def _result(
     calibration: Calibration,
     settings: FitSettings,
     checkpoint: Checkpoint,
+    photo: Photo | None,
 ) -> Result:
     """Resume an earlier attempt; if that fails, start again once."""
     from napari_dpdeblur.fitting import fit
 
     began = checkpoint.path.exists()
+    fitted = partial(fit, capture, calibration, settings, photo=photo, progress=False)
     try:
-        return fit(capture, calibration, settings, checkpoint=checkpoint, progress=False)
+        return fitted(checkpoint=checkpoint)
     except FitError:
         if not began:
             raise
         checkpoint.remove()
-        return fit(capture, calibration, settings, checkpoint=checkpoint, progress=False)
+        return fitted(checkpoint=checkpoint)
 
 
 def is_finished(folder: Path, key: str) -> bool:
@@ -109,10 +114,11 @@ def is_finished(folder: Path, key: str) -> bool:
         return False
 
 
-def _capture(task: Task) -> DualPixelCapture:
+def _capture(task: Task, photo: Photo | None) -> DualPixelCapture:
     conditions = task.conditions
     capture = open_capture(*task.files, black=conditions.black, white=conditions.white)
-    if conditions.key(capture.source.sha256) != task.key:
+    photo_sum = () if photo is None else (photo.sha256,)
+    if conditions.key([*capture.source.sha256, *photo_sum]) != task.key:
         raise CaptureError(
             f"The files of {task.name} have changed since the batch started; start it again."
         )

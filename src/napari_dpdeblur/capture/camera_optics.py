@@ -138,6 +138,17 @@ def read_optics(path: Path, width_px: int) -> CameraOptics | None:
     return optics if optics.known() else None
 
 
+def read_orientation(path: Path) -> int:
+    """The EXIF orientation of a picture, 1 to 8; 1, upright, if it is unknown."""
+    try:
+        with warnings.catch_warnings(), open_regular(path) as (file, _):
+            warnings.simplefilter("ignore")  # of damaged EXIF data
+            found = int(_read_tags(file).get(ExifTags.Base.Orientation, 1))
+    except Exception:  # damaged EXIF data makes the parser fail in many ways
+        return 1
+    return found if 1 <= found <= 8 else 1
+
+
 def _read_tags(file: IO[bytes]) -> dict[int, Any]:
     exif = Image.Exif()
     start = file.read(8)

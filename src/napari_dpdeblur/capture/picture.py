@@ -75,6 +75,17 @@ def read_picture_header(path: Path) -> ImageHeader:
     return header
 
 
+def is_picture(path: Path) -> bool:
+    """Whether a file starts like a PNG, JPEG or TIFF picture."""
+    try:
+        with open_regular(path) as (file, _):
+            start = file.read(_START_BYTES)
+    except OSError as error:
+        raise CaptureError(f"{path} cannot be read: {error.strerror or error}.") from error
+    is_other = parse_image_header(start) is not None or start.startswith(b"\xff\xd8")
+    return is_other or start[:4] in _TIFF_STARTS
+
+
 def read_planes_header(path: Path) -> ViewHeader:
     """What :func:`read_planes` returns, without decoding it."""
     header = read_picture_header(path)

@@ -22,7 +22,13 @@ from napari_dpdeblur.capture.formats import (
     read_views,
     with_pixels,
 )
-from napari_dpdeblur.capture.header import TRANSPOSED, CaptureHeader, ViewHeader
+from napari_dpdeblur.capture.header import (
+    LINEAR,
+    SRGB,
+    TRANSPOSED,
+    CaptureHeader,
+    ViewHeader,
+)
 from napari_dpdeblur.capture.image_file import (
     read_image_header,
     read_pixels,
@@ -199,6 +205,9 @@ def _read_garg_header(part: CapturePart, levels: Levels) -> CaptureHeader:
     channels, width, height = stored.shape
     is_guessed = stored.dtype != np.uint8 and None in (levels.black, levels.white)
     found = (levels.black, levels.white) if is_guessed else levels.resolve(0.0, 255.0)
+    # Noise of 8-bit pairs is equal at all levels, and they follow photos of the same exposure: they
+    # were encoded like these.
+    encoding = levels.encoding or (SRGB if stored.dtype == np.uint8 else LINEAR)
     return pair_header(
         part,
         GARG_PNG.id,
@@ -206,6 +215,7 @@ def _read_garg_header(part: CapturePart, levels: Levels) -> CaptureHeader:
         found,
         row_upsampling=2,
         orientation=TRANSPOSED,
+        encoding=encoding,
         notes=(GUESSED_LEVELS,) * is_guessed,
     )
 

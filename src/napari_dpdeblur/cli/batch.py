@@ -59,6 +59,13 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar="N",
         help="local worker processes (default: as many as cores and memory allow)",
     )
+    parser.add_argument(
+        "--photos",
+        type=Path,
+        metavar="FOLDER",
+        help="folder with colour photos named after their captures: NAME.jpg or NAME_photo.jpg "
+        "(also .png, .tif, .dng); captures without one stay grey",
+    )
     add_fit_arguments(parser)
     add_level_arguments(parser)
     add_json_argument(parser)
@@ -74,8 +81,14 @@ def run(arguments: argparse.Namespace) -> None:
     summaries, failures, asked = [], [], 0
     for captures, calibration in _parts(arguments):
         plan = make_plan(
-            captures, calibration, arguments.output, settings, **given_levels(arguments)
+            captures,
+            calibration,
+            arguments.output,
+            settings,
+            **given_levels(arguments),
+            photos=arguments.photos,
         )
+        _tell_photos(plan, arguments.photos)
         index = _finished(plan, settings, arguments)
         failures += [e for e in index.captures if e.status == "failed" and e.key in plan.asked]
         summaries.append(_summary(plan, index))
@@ -86,6 +99,15 @@ def run(arguments: argparse.Namespace) -> None:
             f"{len(failures)} of {asked} captures failed. The first error: "
             f"{failures[0].message} All errors are listed in {arguments.output / 'index.json'}."
         )
+
+
+def _tell_photos(plan: Plan, photos: Path | None) -> None:
+    """Tell how many captures have a photo, because a wrong name would go unnoticed."""
+    if photos is None:
+        return
+    asked = [entry for entry in plan.entries if entry.key in plan.asked]
+    found = sum(entry.photo is not None for entry in asked)
+    tell(f"{found} of {len(asked)} captures have a photo in {photos}.")
 
 
 def _finished(plan: Plan, settings: FitSettings, arguments: argparse.Namespace) -> Index:

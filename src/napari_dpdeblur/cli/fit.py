@@ -33,6 +33,7 @@ from napari_dpdeblur.cli.lens import (
     given_calibration,
     lens_of,
 )
+from napari_dpdeblur.cli.photo import add_photo_arguments, given_registration
 from napari_dpdeblur.errors import DpDeblurError, ResultError
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.cli.arguments import Subparsers
     from napari_dpdeblur.fitting import Checkpoint, FitSettings
+    from napari_dpdeblur.fitting.photo.registration import Registration
     from napari_dpdeblur.results import Result
     from napari_dpdeblur.results.known_distances import KnownDistance
 
@@ -63,6 +65,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_output_argument(parser)
     add_fit_arguments(parser)
     add_crop_argument(parser, "part of the calibrated field to fit")
+    add_photo_arguments(parser)
     add_known_distance_argument(parser)
     parser.add_argument(
         "--resume", action="store_true", help="continue from the checkpoint of an interrupted fit"
@@ -82,6 +85,7 @@ def run(arguments: argparse.Namespace) -> None:
     kept = checkpoint_path(arguments.output)
     capture, calibration = _given(arguments)
     check_given_distances(arguments.known_distance, capture, calibration, arguments.crop)
+    photo = given_registration(arguments, capture, settings)
 
     from napari_dpdeblur.calibration.kept_estimate import checkpoint_of, forget_lens
     from napari_dpdeblur.fitting import Checkpoint
@@ -92,7 +96,7 @@ def run(arguments: argparse.Namespace) -> None:
     with parents_of(arguments.output):
         try:
             calibration = calibration or _lens(capture, settings, arguments)
-            result = _fitted(capture, calibration, settings, checkpoint, arguments)
+            result = _fitted(capture, calibration, settings, checkpoint, photo, arguments)
         except KeyboardInterrupt:
             _tell_what_was_kept([checkpoint.path, lens, checkpoint_of(lens)])
             raise
@@ -106,7 +110,7 @@ def run(arguments: argparse.Namespace) -> None:
     if problem is not None:
         raise ResultError(f"{problem} The run was saved without distances.")
     _tell_notes(result, capture, arguments)
-    need_bytes = memory_of(capture, calibration, settings, arguments.crop)
+    need_bytes = memory_of(capture, calibration, settings, arguments.crop, photo is not None)
     _print(result, need_bytes, arguments)
 
 
@@ -133,6 +137,7 @@ def _fitted(
     calibration: Calibration,
     settings: FitSettings,
     checkpoint: Checkpoint,
+    photo: Registration | None,
     arguments: argparse.Namespace,
 ) -> Result:
     from napari_dpdeblur.fitting import fit
@@ -143,6 +148,7 @@ def _fitted(
         settings,
         crop=arguments.crop,
         checkpoint=checkpoint,
+        photo=photo,
         progress=not arguments.json,
     )
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.cancellation import Control
     from napari_dpdeblur.capture import DualPixelCapture
+    from napari_dpdeblur.capture.photo import Photo
     from napari_dpdeblur.fitting.checkpoint import Checkpoint
+    from napari_dpdeblur.fitting.photo.registration import Registration
     from napari_dpdeblur.results.result import Result
 
 
@@ -31,6 +33,7 @@ def fit(
     crop: Crop | None = None,
     control: Control | None = None,
     checkpoint: Checkpoint | str | Path | None = None,
+    photo: Photo | Registration | str | Path | None = None,
     **changes: Any,
 ) -> Result:
     """Recover the all-in-focus image, the defocus map and the layers of a capture.
@@ -42,7 +45,8 @@ def fit(
     and first each ``EstimateEvent`` if the lens is estimated. ``crop`` is (top, left, height,
     width) in the calibrated field. ``control`` pauses or cancels from another thread.
     ``checkpoint`` is a file for the state: the same call after an interruption resumes from it,
-    and the file is removed at the end.
+    and the file is removed at the end. ``photo`` is a colour photo of the scene, or its file: it
+    gives the result of a green capture its colours; one that does not match is a ``FitError``.
     """
     from napari_dpdeblur.fitting.checkpoint import Checkpoint
     from napari_dpdeblur.fitting.resources import memory_of
@@ -51,9 +55,18 @@ def fit(
     settings = (settings or FitSettings()).changed(**changes)
     own = Checkpoint(Path(checkpoint), True) if isinstance(checkpoint, str | Path) else None
     kept = checkpoint if isinstance(checkpoint, Checkpoint) else own
+    matched = None if photo is None else _registered(capture, photo, settings)
     if calibration is None:
         calibration = _estimated(capture, settings, progress, control, kept)
-    events = fit_events(capture, calibration, settings, crop=crop, control=control, checkpoint=kept)
+    events = fit_events(
+        capture,
+        calibration,
+        settings,
+        crop=crop,
+        control=control,
+        checkpoint=kept,
+        photo=matched,
+    )
     if callable(progress):
         result = finish(events, progress)
     else:
@@ -64,6 +77,19 @@ def fit(
         own.remove()
         _forget(own)
     return result
+
+
+def _registered(
+    capture: DualPixelCapture, photo: Photo | Registration | str | Path, settings: FitSettings
+) -> Registration:
+    """The photo, aligned with the capture before anything is estimated."""
+    from napari_dpdeblur.capture.photo import open_photo
+    from napari_dpdeblur.fitting.photo.registration import Registration, register
+
+    if isinstance(photo, Registration):
+        return photo
+    found = open_photo(photo) if isinstance(photo, str | Path) else photo
+    return register(capture, found, settings.parameters.photo_registration)
 
 
 def _estimated(

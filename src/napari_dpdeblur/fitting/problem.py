@@ -14,6 +14,7 @@ from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, interpolate, pa
 from napari_dpdeblur.array_types import Crop
 from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.errors import CalibrationError, FitError
+from napari_dpdeblur.fitting.image.chromatic import chromatic_shift_px, without_chromatic_shift
 from napari_dpdeblur.fitting.presets import PRESETS
 from napari_dpdeblur.optics import DefocusedKernels, KernelGrid, TileLayout
 from napari_dpdeblur.optics.bounded_cache import BoundedCache
@@ -37,9 +38,10 @@ class FitProblem:
     cols) calibrated pixels: interpolated rows are left out.
     ``kernels`` are at scale 1 in calibrated pixels, ``layout`` divides the grid of the views,
     ``shape`` is the size of the result in calibrated pixels, ``intensity_scale`` is what the
-    capture's unit was multiplied by. ``calibrated`` are the kernels before the blur added by the
-    calibration was removed; None: the same. ``cache`` keeps what several stages compute
-    from the same kernels and views; None: nothing is kept.
+    capture's unit was multiplied by, ``chromatic_px`` is how far red and blue were moved at the
+    corners. ``calibrated`` are the kernels before the blur added by the calibration was removed;
+    None: the same. ``cache`` keeps what several stages compute from the same kernels and views;
+    None: nothing is kept.
     """
 
     views: Tensor
@@ -49,6 +51,7 @@ class FitProblem:
     shape: tuple[int, int]
     intensity_scale: float
     calibrated: KernelGrid | None = None
+    chromatic_px: tuple[float, float] = (0.0, 0.0)
     cache: BoundedCache | None = None
 
     def for_search(self) -> FitProblem:
@@ -151,7 +154,7 @@ def pose_problem(
         capture = capture.with_swapped_views()
     square = capture.with_square_pixels()
     check_cancelled()
-    prepared = torch.from_numpy(calibration.prepare(square))
+    prepared, chromatic_px = _without_color_shift(square, calibration, settings)
     check_cancelled()
     grid = calibration.kernel_grid()
     height, width = prepared.shape[-2:]
@@ -175,7 +178,28 @@ def pose_problem(
         model.corrected(grid, excess) for model in (replace(lens, sharpening_steps=0), lens)
     )
     grid_of_views, pitch = layout.coarser(row_factor, 1), (row_factor, 1)
-    return FitProblem(views, kernels, grid_of_views, pitch, shape, intensity_scale, calibrated)
+    return FitProblem(
+        views, kernels, grid_of_views, pitch, shape, intensity_scale, calibrated, chromatic_px
+    )
+
+
+def _without_color_shift(
+    square: DualPixelCapture, calibration: Calibration, settings: FitSettings
+) -> tuple[Tensor, tuple[float, float]]:
+    """The corrected views, without lateral chromatic aberration if it can be measured."""
+    views = calibration.prepare(square)
+    least_px = settings.parameters.problem.least_chromatic_px
+    if views.shape[1] == 1:
+        return torch.from_numpy(views), (0.0, 0.0)
+    field = calibration.field
+    has_frame = square.raw.shape[-2:] == calibration.frame_shape
+    top, left = (field.top, field.left) if has_frame else (0, 0)
+    rows, cols = calibration.frame_shape if has_frame else (field.height, field.width)
+    centre = ((rows - 1) / 2 - top, (cols - 1) / 2 - left)
+    found = chromatic_shift_px(views, centre, settings.parameters.photo_registration)
+    if max(abs(shift) for shift in found) < least_px:
+        return torch.from_numpy(views), (0.0, 0.0)
+    return torch.from_numpy(without_chromatic_shift(views, centre, found)), found
 
 
 def lens_model(settings: FitSettings) -> LensModel:

@@ -27,6 +27,8 @@ DECONVOLUTION_SHARE = 0.25  # of the budget that a deconvolution of all channels
 DECONVOLUTION_VIEWS = 4  # its memory, in that of both views
 MAP_PITCH_PX, MAX_MAP_PIXELS = 2, 1_500_000  # defaults of the parameters of the map's edges
 FLOAT_BYTES = 4
+# Arrays of the size of the result while colours are added: for each layer and besides.
+PHOTO_LAYER_PLANES, PHOTO_PLANES = 9, 40
 START_S = 3.0
 THREAD_GAIN = 0.8  # speed-up of each further thread
 
@@ -145,6 +147,7 @@ def memory_of(
     calibration: Calibration,
     settings: FitSettings,
     crop: tuple[int, int, int, int] | None = None,
+    has_photo: bool = False,
 ) -> int:
     """:func:`estimate_memory` of a fit that is about to start.
 
@@ -157,7 +160,15 @@ def memory_of(
     need_bytes = estimate_memory(*sizes, budget_bytes)
     while budget_bytes < need_bytes:
         budget_bytes, need_bytes = need_bytes, estimate_memory(*sizes, need_bytes)
-    return need_bytes
+    # While colours are added, what the fit itself needed is free again, but for its result.
+    photo_bytes = photo_memory(height, width, settings.planes) if has_photo else 0
+    return max(need_bytes, photo_bytes)
+
+
+def photo_memory(height: int, width: int, layers: int) -> int:
+    """Peak memory in bytes of colouring a result of height x width px."""
+    planes = layers * PHOTO_LAYER_PLANES + PHOTO_PLANES
+    return int(MARGIN * (PROGRAM_BYTES + FLOAT_BYTES * height * width * planes))
 
 
 def _group_limit(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from napari_dpdeblur.array_types import Crop
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
+    from napari_dpdeblur.capture.photo import Photo
     from napari_dpdeblur.fitting.context import FitContext
     from napari_dpdeblur.fitting.parameters.image import ResultParameters
     from napari_dpdeblur.fitting.problem import FitProblem
@@ -40,7 +41,11 @@ STRIP_MARGIN_PX = 16  # more than the filter reaches
 
 
 def signature(
-    capture: DualPixelCapture, calibration: Calibration, settings: FitSettings, crop: Crop | None
+    capture: DualPixelCapture,
+    calibration: Calibration,
+    settings: FitSettings,
+    crop: Crop | None,
+    photo: Photo | None = None,
 ) -> str:
     """SHA-256 of everything that decides the result."""
     parts = {
@@ -52,6 +57,8 @@ def signature(
         "settings": settings.model_dump(exclude=WITHOUT_EFFECT),
         "crop": crop,
     }
+    if photo is not None:
+        parts["photo"] = photo.content_hash()
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -174,6 +181,7 @@ def _provenance(context: FitContext, report: FitReport | None) -> dict[str, Any]
         "calibration": context.calibration.describe(),
         LENS_MODEL: lens_model(context.settings).describe(),
         "crop": None if context.crop is None else list(context.crop),
+        "chromatic_shift_px": [round(shift, 4) for shift in context.problem.chromatic_px],
         "device": context.problem.views.device.type,
         "torch": str(torch.__version__),  # torch's own type would load torch with the result
         "timings_s": {stage: round(s, 3) for stage, s in context.clock.timings_s.items()},

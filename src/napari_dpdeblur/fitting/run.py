@@ -20,6 +20,7 @@ from napari_dpdeblur.fitting.defocus.search import DefocusSearch
 from napari_dpdeblur.fitting.device import release_memory, resolve_device
 from napari_dpdeblur.fitting.events import FitEvent
 from napari_dpdeblur.fitting.notes import lens_notes, scene_notes
+from napari_dpdeblur.fitting.photo.stages import color_result, with_colors
 from napari_dpdeblur.fitting.presets import PRESETS, PresetRecord
 from napari_dpdeblur.fitting.problem import pose_problem
 from napari_dpdeblur.fitting.report.doubts import (
@@ -40,6 +41,7 @@ from napari_dpdeblur.results.result import Result
 if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
+    from napari_dpdeblur.fitting.photo.registration import Registration
 
 Solver = Callable[[FitContext, DefocusSearch], Generator[FitEvent, None, Result]]
 
@@ -52,14 +54,16 @@ def fit_events(
     crop: Crop | None = None,
     control: Control | None = None,
     checkpoint: Checkpoint | None = None,
+    photo: Registration | None = None,
 ) -> Generator[FitEvent, None, Result]:
     """Fit a multiplane image to one dual-pixel capture.
 
     A generator: yields a :class:`FitEvent` after every step and returns the `Result`.
     ``crop`` is (top, left, height, width) in the calibrated field. ``control`` pauses or cancels
     from another thread, within a second; ``checkpoint`` saves the state and resumes from it.
+    ``photo``, aligned by ``register``, gives the result of a green capture its colours.
     """
-    steps = _guarded(capture, calibration, settings or FitSettings(), crop, checkpoint)
+    steps = _guarded(capture, calibration, settings or FitSettings(), crop, checkpoint, photo)
     return controlled(steps, control) if control is not None else steps
 
 
@@ -69,14 +73,15 @@ def _guarded(
     settings: FitSettings,
     crop: Crop | None,
     checkpoint: Checkpoint | None,
+    photo: Registration | None,
 ) -> Generator[FitEvent, None, Result]:
     """The fit with a check of the memory, which it releases, and with errors as FitError."""
     device = resolve_device(settings.device)
     if device.type == "cpu":
-        need_bytes = memory_of(capture, calibration, settings, crop)
+        need_bytes = memory_of(capture, calibration, settings, crop, photo is not None)
         require_memory(need_bytes, capture.name, settings.memory_gb)
     try:
-        return (yield from _fit(capture, calibration, settings, device, crop, checkpoint))
+        return (yield from _fit(capture, calibration, settings, device, crop, checkpoint, photo))
     except Exception as error:
         traceback.clear_frames(error.__traceback__)  # they hold the tensors of the fit
         if isinstance(error, RuntimeError | MemoryError):
@@ -93,14 +98,16 @@ def _fit(
     device: torch.device,
     crop: Crop | None,
     checkpoint: Checkpoint | None,
+    photo: Registration | None,
 ) -> Generator[FitEvent, None, Result]:
     """The fit itself; when it ends, nothing references its tensors."""
     with _threads(settings.threads):
         problem = pose_problem(capture, calibration, settings, device, crop)
-        name = signature(capture, calibration, settings, crop)
+        given = None if photo is None else photo.photo
+        name = signature(capture, calibration, settings, crop, given)
         state = checkpoint.load(name, device) if checkpoint else FitState()
         preset = PRESETS[settings.preset]
-        clock = StageClock(preset.stages)
+        clock = StageClock(preset.stages if photo is None else with_colors(preset.stages))
         context = FitContext(
             capture, calibration, settings, crop, problem, clock, name, checkpoint, state
         )
@@ -113,7 +120,8 @@ def _fit(
         is_swapped = any(doubt.kind == SWAPPED for doubt in context.doubts)
         context.views_look_swapped = look_swapped or is_swapped
         context.notes = [*lens_notes(calibration, capture), *notes]
-        return (yield from _solver(preset)(context, search))
+        result = yield from _solver(preset)(context, search)
+        return result if photo is None else (yield from color_result(context, result, photo))
 
 
 def _check_input(context: FitContext) -> None:

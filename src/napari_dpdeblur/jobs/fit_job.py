@@ -25,6 +25,7 @@ from napari_dpdeblur.results.result import PLACEMENT
 if TYPE_CHECKING:
     from napari_dpdeblur.array_types import Crop
     from napari_dpdeblur.fitting import FitEvent
+    from napari_dpdeblur.fitting.photo.registration import Registration
     from napari_dpdeblur.jobs.cache import CachedCheckpoint
 
 FUNCTION = f"{__name__}:run"
@@ -36,6 +37,7 @@ LENS_SHARE = 0.4  # of the time of a fit that estimates the lens first
 DOUBTS = "doubts"  # entry of `Progress.found`: sentences about the input
 ESTIMATED_LENS = "lens"  # in `Progress.found`
 FIELD = "field"  # in `Progress.found`: position of the calibrated field in the capture's frame
+OVERLAP = "overlap"  # in `Progress.found`: a picture of a photo that does not match
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +45,9 @@ class FitRequest:
     """Input of a fit. ``calibration`` may be a file to read; None: estimated from the capture.
 
     ``region``: the part to fit, in square pixels of the capture's frame. ``reduction``: fit the
-    whole field at a resolution reduced by this factor. ``is_resumable``: save checkpoints in the
-    cache, and resume an interrupted fit. ``output``: run folder to write.
+    whole field at a resolution reduced by this factor, without the photo. ``is_resumable``: save
+    checkpoints in the cache, and resume an interrupted fit. ``output``: run folder to write.
+    ``photo``: file of a colour photo.
     """
 
     capture: DualPixelCapture
@@ -54,6 +57,7 @@ class FitRequest:
     reduction: int = 1
     is_resumable: bool = False
     output: Path | None = None
+    photo: Path | None = None
 
 
 def run(request: FitRequest) -> Generator[Message, None, Result]:
@@ -61,6 +65,7 @@ def run(request: FitRequest) -> Generator[Message, None, Result]:
     if request.output is not None:
         check_run_folder(request.output)
     yield Progress("loading", 0, 1, 0.0)
+    photo = yield from _registered(request)
     calibration, kept = yield from _lens(request)
     region = request.region if request.reduction == 1 else None
     crop = crop_of(region, request.capture, calibration)
@@ -68,7 +73,7 @@ def run(request: FitRequest) -> Generator[Message, None, Result]:
     done = 0.0 if request.calibration is not None else LENS_SHARE
     field = place_of(None, request.capture, calibration)
     yield Progress("loading", 1, 1, done, found={"place": place, FIELD: field})
-    result, checkpoint = yield from _fitted(request, calibration, crop)
+    result, checkpoint = yield from _fitted(request, calibration, crop, photo)
     # The receiver already has the capture at full resolution.
     result = replace(result, capture=None, calibration=calibration)
     if request.reduction > 1:
@@ -137,16 +142,25 @@ def _lens(request: FitRequest) -> Generator[Message, None, tuple[Calibration, Pa
 
 
 def _fitted(
-    request: FitRequest, calibration: Calibration, crop: Crop | None
+    request: FitRequest,
+    calibration: Calibration,
+    crop: Crop | None,
+    photo: Registration | None,
 ) -> Generator[Message, None, tuple[Result, CachedCheckpoint | None]]:
     from napari_dpdeblur.fitting import fit_events
+    from napari_dpdeblur.fitting.result import signature
     from napari_dpdeblur.jobs.reduced import reduced
 
     capture = request.capture
     if request.reduction > 1:
         capture, calibration = reduced(capture, calibration, request.reduction)
-    checkpoint = _checkpoint(request, capture, calibration, crop)
-    events = fit_events(capture, calibration, request.settings, crop=crop, checkpoint=checkpoint)
+    signed = signature(
+        capture, calibration, request.settings, crop, None if photo is None else photo.photo
+    )
+    checkpoint = _checkpoint(request, signed)
+    events = fit_events(
+        capture, calibration, request.settings, crop=crop, checkpoint=checkpoint, photo=photo
+    )
     done = 0.0 if request.calibration is not None else LENS_SHARE
     previews = _Previews(_shape(calibration, crop), done)
     is_first = True
@@ -166,12 +180,25 @@ def _fitted(
     return result, checkpoint
 
 
-def _checkpoint(
-    request: FitRequest, capture: DualPixelCapture, calibration: Calibration, crop: Crop | None
-) -> CachedCheckpoint | None:
+def _registered(request: FitRequest) -> Generator[Message, None, Registration | None]:
+    """The photo, aligned before anything else; if that fails, a picture is sent first."""
+    if request.photo is None or request.reduction > 1:
+        return None
+    from napari_dpdeblur.capture.photo import open_photo
+    from napari_dpdeblur.fitting.photo.registration import RegistrationError, register
+
+    try:
+        parameters = request.settings.parameters.photo_registration
+        return register(request.capture, open_photo(request.photo), parameters)
+    except RegistrationError as error:
+        yield Progress("photo", 1, 1, 0.0, found={OVERLAP: error.picture})
+        # Without its picture, it can be sent to another process.
+        raise FitError(str(error)) from None
+
+
+def _checkpoint(request: FitRequest, signed: str) -> CachedCheckpoint | None:
     if not request.is_resumable:
         return None
-    from napari_dpdeblur.fitting.result import signature
     from napari_dpdeblur.jobs.cache import (
         CachedCheckpoint,
         checkpoint_folder,
@@ -179,8 +206,7 @@ def _checkpoint(
     )
 
     forget_old_checkpoints(checkpoint_folder())
-    name = signature(capture, calibration, request.settings, crop)
-    return CachedCheckpoint(checkpoint_folder(), name)
+    return CachedCheckpoint(checkpoint_folder(), signed)
 
 
 def _saved(

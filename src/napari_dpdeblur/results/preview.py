@@ -61,6 +61,11 @@ def preview_picture(
     return np.asarray(canvas)
 
 
+def labelled_panels(panels: dict[str, Picture]) -> Picture:
+    """Pictures (h, w, 3) in a row, each below its label: uint8 (h, w, 3)."""
+    return np.asarray(_lay_out(list(panels.items())))
+
+
 def write_preview(file: Path | BinaryIO, picture: Picture) -> None:
     """Write a preview as PNG to a path or an open file."""
     Image.fromarray(picture).save(file, format="PNG", compress_level=3)

@@ -51,6 +51,7 @@ class Result:
     run_folder: Path | None = None
     residual: FloatArray | None = None  # (H, W), rms of rendered minus captured, over noise
     gain: FloatArray | None = None  # (H, W), of the left view over the mean of both, minus 1
+    color_filled: FloatArray | None = None  # (H, W), 1 where the photo gave no colour
     true_image: FloatArray | None = None  # (C, H, W), ground truth where it is known
     true_defocus: FloatArray | None = None  # (H, W)
 
@@ -64,7 +65,7 @@ class Result:
             "mpi_color": (count, channels, height, width),
             "mpi_alpha": (count, 1, height, width),
         }
-        for name in ("residual", "gain", "true_defocus"):
+        for name in ("residual", "gain", "color_filled", "true_defocus"):
             if getattr(self, name) is not None:
                 expected[name] = (height, width)
         if self.true_image is not None:

@@ -10,6 +10,7 @@
 | `run.yaml` | settings, versions, hashes, timings, loss history |
 | `residual.tif` | optional: (H, W) float32, error of the rendered views over noise |
 | `gain.tif` | optional: (H, W) float32, left view over the mean of both, minus 1 |
+| `color_filled.tif` | optional: (H, W) float32, 1 where a photo gave no colour |
 | `lens.dpcal` | optional: the calibration of the fit |
 | `distance_map.tif` | optional: (H, W) float32, in metres, if the lens constants are known |
 | `left_view.tif`, `right_view.tif` | optional: raw values of a capture that came from no files |
@@ -50,7 +51,11 @@ from napari_dpdeblur.results.tiff_files import (
     write_mpi,
 )
 
-OPTIONAL_MAPS = {"residual": "residual over noise", "gain": "gain of the left view"}
+OPTIONAL_MAPS = {
+    "residual": "residual over noise",
+    "gain": "gain of the left view",
+    "color_filled": "colour filled in from around",
+}
 RUN_FILES = (
     "all_in_focus.tif",
     "defocus_map.tif",
@@ -245,6 +250,7 @@ def read_run(folder: Path) -> Result:
         run_folder=folder,
         residual=_optional_map(folder / "residual.tif"),
         gain=_optional_map(folder / "gain.tif"),
+        color_filled=_optional_map(folder / "color_filled.tif"),
         capture=_read_views(folder, provenance),
         **_read_truth(folder),
     )

@@ -27,6 +27,7 @@ from napari_dpdeblur.fitting.parameters.image import (
     WienerParameters,
 )
 from napari_dpdeblur.fitting.parameters.paper import LossParameters, PaperParameters
+from napari_dpdeblur.fitting.parameters.photo import ColorParameters, RegistrationParameters
 from napari_dpdeblur.fitting.parameters.problem import ProblemParameters
 from napari_dpdeblur.fitting.parameters.report import (
     ConfidenceParameters,
@@ -115,6 +116,12 @@ class Parameters(SettingsModel):
     )
     result: ResultParameters = setting(
         ResultParameters(), NO_UNIT, "Filters of the finished image and map."
+    )
+    photo_registration: RegistrationParameters = setting(
+        RegistrationParameters(), NO_UNIT, "Alignment of a colour photo with the capture."
+    )
+    photo_colors: ColorParameters = setting(
+        ColorParameters(), NO_UNIT, "Colours taken from a photo."
     )
     paper: PaperParameters = setting(PaperParameters(), NO_UNIT, "The published optimisation.")
     losses: LossParameters = setting(LossParameters(), NO_UNIT, "The published objective.")

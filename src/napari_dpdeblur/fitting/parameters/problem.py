@@ -31,6 +31,13 @@ class ProblemParameters(SettingsModel):
         ge=0,
         le=1,
     )
+    least_chromatic_px: float = setting(
+        0.3,
+        "px at the corners",
+        "Shift of red or blue against green from which it is removed; less cannot be measured "
+        "reliably.",
+        ge=0,
+    )
     row_fit_steps: int = setting(
         6,
         "steps",

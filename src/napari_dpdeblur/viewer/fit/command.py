@@ -21,6 +21,7 @@ def fit_command(
     crop: Sequence[int] | None = None,
     output: str | Path | None = None,
     is_estimated: bool = False,
+    photo: Path | None = None,
 ) -> str:
     """`napari-dpdeblur fit ...`, quoted for a shell; ``is_estimated``: without a calibration.
 
@@ -34,6 +35,8 @@ def fit_command(
         words += _reading_words(capture)
     if not is_estimated:
         words += ["--calibration", str(calibration_path or NO_FILE["calibration"])]
+    if photo is not None:
+        words += ["--photo", str(photo)]
     words += _settings_words(settings)
     if crop is not None:
         words += ["--crop", ",".join(str(value) for value in crop)]

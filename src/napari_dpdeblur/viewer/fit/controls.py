@@ -178,7 +178,8 @@ class FitControls(JobControls):
         try:
             crop, path = self._crop(), self.inputs.calibration_path
             is_estimated = path is None and self.inputs.estimates_lens
-            text = fit_command(capture, path, self.settings(), crop, output, is_estimated)
+            photo = self.inputs.photo.path
+            text = fit_command(capture, path, self.settings(), crop, output, is_estimated, photo)
         except DpDeblurError as error:
             show_error(str(error))
             return

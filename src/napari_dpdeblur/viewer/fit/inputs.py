@@ -1,4 +1,4 @@
-"""The inputs of a fit: capture and calibration."""
+"""The inputs of a fit: capture, calibration and photo."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QComboBox, QFileDialog, QWidget
 
 from napari_dpdeblur.calibration import Calibration
 from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.viewer.fit.photo import PhotoInput
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.open.calibrations import (
     calibration_label,
@@ -54,6 +55,7 @@ class FitInputs(QObject):
             "Calibration of the camera: open in napari, a file, or the lens estimated from the "
             "capture itself",
         )
+        self.photo = PhotoInput(parent)
         browse = browse_button(
             "choose_calibration", "Choose a calibration file or folder", lambda: None
         )
@@ -63,8 +65,10 @@ class FitInputs(QObject):
             "Capture": self.captures,
             "Calibration": in_row(self.calibrations, browse),
             "": self.fitness,
+            "Photo": self.photo,
         }
         self.changed.connect(self._show_fitness)
+        self.photo.changed.connect(self.changed.emit)
         self.captures.currentIndexChanged.connect(lambda _: self._capture_chosen())
         self.calibrations.currentIndexChanged.connect(lambda _: self.changed.emit())
         self.calibrations.activated.connect(lambda _: self._keep_choice())
@@ -147,6 +151,7 @@ class FitInputs(QObject):
         self._find_nearby()
         self._fill_calibrations()
         self._choose_matching()
+        self.photo.follow(self.capture)
         self.changed.emit()
 
     def _fill_calibrations(self) -> None:
@@ -190,6 +195,7 @@ class FitInputs(QObject):
         self._find_nearby()
         self._fill_calibrations()
         self._choose_matching()
+        self.photo.follow(self.capture)
         self.changed.emit()
 
     def _choose_matching(self) -> None:

@@ -22,7 +22,7 @@ from napari_dpdeblur.viewer.fit.previews import PreviewLayers
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import put_steps
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
-from napari_dpdeblur.viewer.layers.convert import hidden, run_layers
+from napari_dpdeblur.viewer.layers.convert import hidden, overlap_layer, run_layers
 from napari_dpdeblur.viewer.layers.hygiene import PREVIEW_SUFFIX
 from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, LayerData, layer_info
 from napari_dpdeblur.viewer.open.fit_queue import WaitingFit, fit_queue
@@ -105,7 +105,8 @@ class FitWidget(FitControls):
         self.settle()
         # The time of an estimate of the lens must not count as that of a fit.
         expected_s = None if calibration is None else self._estimated_s
-        request = fit_job.FitRequest(capture, calibration, settings, **options)
+        photo = self.inputs.photo.path
+        request = fit_job.FitRequest(capture, calibration, settings, photo=photo, **options)
         group = self.inputs.group
         begin = partial(self._begin, request, group, suffix, expected_s)
         fit = WaitingFit(group + suffix, begin, self, lambda: not self._tasks.is_busy)
@@ -159,6 +160,9 @@ class FitWidget(FitControls):
             self.notes.show_kernels(event.found[KERNELS])
         if fit_job.ESTIMATED_LENS in event.found:
             self._show_lens(event.found[fit_job.ESTIMATED_LENS])
+        if fit_job.OVERLAP in event.found:
+            overlap = overlap_layer(event.found[fit_job.OVERLAP], self._capture_group)
+            self._tasks.add(put_steps(self._viewer, [overlap]))
         if fit_job.DOUBTS in event.found:
             self.notes.show_doubts(event.found[fit_job.DOUBTS])
         if self._previews is not None:

@@ -28,10 +28,12 @@ from napari_dpdeblur.results.export import display_values, srgb_bytes
 from napari_dpdeblur.results.preview import white_point
 from napari_dpdeblur.viewer.layers.metadata import (
     ALL_IN_FOCUS,
+    COLOR_FILLED,
     CONFIDENCE,
     DEFOCUS_MAP,
     LEFT,
     MPI,
+    OVERLAP,
     RIGHT,
     TRUE_DEFOCUS,
     TRUE_IMAGE,
@@ -44,6 +46,7 @@ from napari_dpdeblur.viewer.layers.metadata import (
 from napari_dpdeblur.viewer.layers.placement import (
     Placement,
     capture_placement,
+    placement,
     run_placement,
     stacked,
 )
@@ -94,12 +97,21 @@ def run_layers(result: Result, group: str | None = None) -> list[LayerData]:
     placed = run_placement(result.provenance)
     white = white_point(result.all_in_focus)
     limits = min(image.defocus_scales), max(image.defocus_scales)
-    return [
+    layers = [
         image_layer(result.all_in_focus, image, placed, white),
         hidden(defocus_layer(result.defocus_map, defocus, placed, limits)),
         hidden(confidence_layer(result.confidence, confidence, placed)),
         hidden(mpi_layer(result.mpi, mpi, placed, white)),
     ]
+    if result.color_filled is not None:
+        filled = replace(image, kind=COLOR_FILLED)
+        layers.append(hidden(confidence_layer(result.color_filled, filled, placed)))
+    return layers
+
+
+def overlap_layer(picture: Picture, group: str) -> LayerData:
+    """A picture of a photo that does not match its capture."""
+    return make_layer(picture, LayerInfo(OVERLAP, group), placement((1, 1), (0, 0)), rgb=True)
 
 
 def truth_layers(result: Result, group: str | None = None) -> list[LayerData]:
@@ -203,7 +215,12 @@ def result_of_layers(layers: Iterable[Any]) -> Result:
         mpi=mpi.mpi,
         provenance=dict(image.provenance),
         calibration=image.calibration,
+        color_filled=_filled(found.get(COLOR_FILLED)),
     )
+
+
+def _filled(layer: Any) -> FloatArray | None:
+    return None if layer is None else np.asarray(layer.data, np.float32)
 
 
 def linear_image(layer: Any) -> FloatArray:

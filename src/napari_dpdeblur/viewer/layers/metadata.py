@@ -18,6 +18,7 @@ LayerData = tuple[Any, dict[str, Any], str]  # data, options and type, as napari
 KEY = "dpdeblur"
 LEFT, RIGHT = "left view", "right view"
 ALL_IN_FOCUS, DEFOCUS_MAP, CONFIDENCE, MPI = "all-in-focus", "defocus map", "confidence", "mpi"
+COLOR_FILLED, OVERLAP = "filled colours", "photo overlap"
 TRUE_IMAGE, TRUE_DEFOCUS = "true all-in-focus", "true defocus map"
 BEFORE = "before"  # the capture over its result, while both are compared
 

@@ -1,0 +1,1 @@
+"""Colour from a photo: registration, colour ratios, coloured results."""
