@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import Qt, Signal
-from qtpy.QtWidgets import QHBoxLayout, QPushButton, QSlider, QWidget
+from qtpy.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QSlider, QWidget
 
 from napari_dpdeblur.viewer.compare.before_layer import (
     BeforeLayer,
@@ -100,6 +100,8 @@ class CompareBar(QWidget):
 
     def _lay_out(self) -> None:
         self.swipe.setMinimumWidth(MIN_SWIPE_PX)
+        # As wide as the panel, which must not become wider for it.
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(SPACING_PX)
