@@ -51,7 +51,7 @@ def test_a_fit_writes_a_run_folder(
     assert "100%" in printed.err
     assert sorted(path.name for path in output.iterdir()) == sorted((*RUN_FILES, LENS_FILE))
     record = read_run(output)
-    assert record.all_in_focus.shape == (3, 96, 128)
+    assert record.all_in_focus.shape == (1, 96, 128)
     assert record.mpi_alpha.shape == (4, 1, 96, 128)
     assert [path.name for path in tmp_path.iterdir()] == ["run"], "no checkpoint is left"
 
