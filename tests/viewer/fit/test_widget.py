@@ -27,6 +27,7 @@ from napari_dpdeblur.viewer.fit.widget import FitWidget
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.convert import DEFOCUS_UNIT
 from napari_dpdeblur.viewer.layers.metadata import layer_info
+from napari_dpdeblur.viewer.open.cameras import camera_of
 from napari_dpdeblur.viewer.shared import remembered
 from napari_dpdeblur.viewer.shared.settings_form import is_shown
 
@@ -236,7 +237,9 @@ def test_settings_are_remembered(bench, viewer, tmp_path, calibration):
 
 
 def test_damaged_memory_gives_the_defaults(bench, viewer):
-    remembered.remember("fit", {"settings": {"layers": -3}, "calibration": 5, "output": None})
+    damaged = {"settings": {"layers": -3}, "calibration": 5, "output": None}
+    remembered.remember("fit", damaged)
+    remembered.remember("cameras", {camera_of(bench.widget.inputs.capture): damaged})
     again = FitWidget(viewer)
     assert again.settings() == FitSettings()
     again.deleteLater()
@@ -336,9 +339,10 @@ def test_a_file_of_another_camera_is_not_chosen(bench, tmp_path, viewer):
     damaged.write_text("nothing")
     bench.widget.inputs.offer_file(other)
     assert bench.widget.inputs.calibration is None
-    for path in (same, damaged):
-        bench.widget.inputs.offer_file(path)
-        assert bench.widget.inputs.calibration == path
+    bench.widget.inputs.offer_file(same)
+    assert bench.widget.inputs.calibration == same
+    bench.widget.inputs.offer_file(damaged)
+    assert bench.widget.inputs.calibration is None
 
 
 def test_the_panel_fits_a_small_laptop(bench, viewer):
