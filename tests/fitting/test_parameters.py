@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from photo_scene import as_capture, as_photo
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from napari_dpdeblur.datasets.synthetic.scene import synthetic_scene
+from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.fitting import FitSettings, fit
 from napari_dpdeblur.fitting.parameters import Parameters
 from napari_dpdeblur.fitting.surfaces.find import find_surfaces
@@ -65,6 +68,9 @@ def test_every_parameter_is_read_by_a_fit(
     for preset, sides in (("standard", "both"), ("preview", "both"), ("paper", "behind")):
         fit(scene.capture, scene.calibration, settings, preset=preset, sides=sides, progress=False)
     find_surfaces(*_slope_beside_a_thing(), settings.parameters.surfaces)
+    colors = synthetic_scene(160, 224, channels=3).all_in_focus
+    lens = synthetic_calibration(160, 224, 2, 2)
+    fit(as_capture(colors[1]), lens, preset="preview", photo=as_photo(colors), progress=False)
     assert {f"{g.__name__}.{n}" for g, n in expected - read} == set()
 
 
