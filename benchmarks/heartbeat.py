@@ -21,15 +21,14 @@ import json
 import os
 import sys
 import tempfile
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gui_sampler import Sampler
 from heartbeat_opening import SHOWN, opening_beats
 from results_file import add_save_option, save_figures
 
@@ -39,48 +38,7 @@ CANCEL_S, PAUSED_CPU = 1.0, 0.05
 SAMPLE_SHOWN_S = 3.0
 PATIENCE_S = 900
 TARGET_SCREEN, TARGET_PITCH_PX = (800, 600), 36.0
-SAMPLE_S, KEPT_S = 0.005, 10.0
-SHOWN_CAUSES = 3
 SHARES = ("within_100_ms", "paused_cpu")
-
-
-class Sampler:
-    """Samples of the GUI thread, every few milliseconds."""
-
-    def __init__(self) -> None:
-        self._seen: list[tuple[float, str]] = []
-        self._gui = threading.main_thread().ident
-        threading.Thread(target=self._watch, daemon=True).start()
-
-    def _watch(self) -> None:
-        while True:
-            time.sleep(SAMPLE_S)
-            now = time.perf_counter()
-            kept = [each for each in self._seen if each[0] > now - KEPT_S]
-            self._seen = [*kept, (now, _doing(sys._current_frames().get(self._gui)))]
-
-    def causes(self, begin: float, end: float) -> str:
-        """The most frequent samples between two times, with their share."""
-        doing = Counter(text for when, text in self._seen if begin < when < end)
-        count = max(sum(doing.values()), 1)
-        parts = [f"{n / count:.0%} {text}" for text, n in doing.most_common(SHOWN_CAUSES)]
-        return "; ".join(parts) or "not seen"
-
-
-def _doing(frame: Any) -> str:
-    """The innermost function of this package on the stack, and the function it is in."""
-    inner, own = "", "Qt"
-    while frame is not None:
-        name = f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_name}"
-        inner = inner or name
-        if "napari_dpdeblur" in frame.f_code.co_filename:
-            own = name
-            break
-        if name in ("_qt.paintGL", "_layer_delegate.paint"):
-            own = name
-            break
-        frame = frame.f_back
-    return f"{own} > {inner}"
 
 
 class Heartbeat:

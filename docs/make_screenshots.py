@@ -13,19 +13,20 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import os
+import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from napari._qt.dialogs.qt_notification import NapariQtNotification
 from PIL import Image
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QApplication, QFileDialog, QListWidget, QScrollArea, QWidget
+from qtpy.QtWidgets import QWidget
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from window_robot import WindowRobot
 
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, DEFOCUS_MAP
@@ -36,10 +37,10 @@ FOLDER = Path(__file__).resolve().parent / "screenshots"
 SCREEN_PX = (1366, 768)
 GROUP, CAMERA = "synthetic", "demo phone"
 OPEN, CALIBRATE, FIT, INSPECT = "Open", "Calibrate", "Fit", "Inspect"
-ANIMATION_PX, ANIMATION_COLORS, REFOCUS_FRAMES = (640, 360), 96, 12
+ANIMATION_COLORS, REFOCUS_FRAMES = 96, 12
 
 
-class Tour:
+class Tour(WindowRobot):
     """The way through the plugin in one window; ``shots``: the folder of the pictures, or None."""
 
     def __init__(
@@ -262,108 +263,6 @@ class Tour:
         self.viewer.reset_view()
         self.settle()
         self.shot("18_reopened")
-
-    def is_shown(self, name: str) -> bool:
-        """Whether a layer is there and visible."""
-        return name in self.viewer.layers and bool(self.viewer.layers[name].visible)
-
-    def pick(self, entries: QListWidget, row: int) -> None:
-        """Click an entry of a list."""
-        entries.scrollToItem(entries.item(row))
-        place = entries.visualItemRect(entries.item(row)).center()
-        QTest.mouseClick(entries.viewport(), Qt.MouseButton.LeftButton, pos=place)
-        QApplication.processEvents()
-
-    def child(self, widget: QWidget, name: str) -> Any:
-        """The control with this object name."""
-        found = widget.findChild(QWidget, name)
-        if found is None:
-            raise LookupError(f"{type(widget).__name__} has no control named {name}")
-        return found
-
-    def click(self, widget: QWidget, name: str) -> None:
-        """Press a button with the mouse, where a user would see it."""
-        button = self.child(widget, name)
-        for area in widget.findChildren(QScrollArea):
-            if area.isAncestorOf(button):
-                area.ensureWidgetVisible(button)
-        if not button.isVisible() or not button.isEnabled():
-            raise LookupError(f"the button {name} cannot be pressed")
-        QTest.mouseClick(button, Qt.MouseButton.LeftButton)
-        QApplication.processEvents()
-
-    def is_idle(self, widget: Any) -> bool:
-        """Whether a panel has nothing to do."""
-        return not widget.panel.worker.is_running and widget.panel.status.text().startswith("Done")
-
-    def is_calm(self, widget: Any) -> bool:
-        """Whether a panel runs nothing and adds no layers."""
-        is_adding = widget.panel.status.text().startswith("Creating")
-        return not widget.panel.worker.is_running and not is_adding
-
-    def show_only(self, *names: str) -> None:
-        for layer in self.viewer.layers:
-            layer.visible = layer.name in names
-        self.settle()
-
-    def until(self, condition: Callable[[], bool], timeout_s: float) -> None:
-        """Let the window work until something is the case."""
-        deadline = time.monotonic() + timeout_s
-        while not condition():
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"not within {timeout_s:g} s")
-            QApplication.processEvents()
-            time.sleep(0.01)
-
-    def settle(self, seconds: float = 0.1) -> None:
-        """Let the window work for a moment."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            QApplication.processEvents()
-            time.sleep(0.01)
-
-    def canvas(self) -> np.ndarray:
-        """What the canvas shows: bytes (h, w, 3)."""
-        return self.viewer.screenshot(canvas_only=True, flash=False)[..., :3]
-
-    def window_picture(self) -> Image.Image:
-        """What the whole window shows."""
-        pixels = self.viewer.window.screenshot(flash=False, canvas_only=False)
-        return Image.fromarray(np.ascontiguousarray(pixels[..., :3]))
-
-    def shot(self, name: str, other: QWidget | None = None) -> None:
-        """Keep a picture of the window, or of another one."""
-        if self.shots is None:
-            return
-        self.shots.mkdir(parents=True, exist_ok=True)
-        for message in self.viewer.window._qt_window.findChildren(NapariQtNotification):
-            message.close()
-        self.settle()
-        path = self.shots / f"{name}.png"
-        if other is not None:
-            other.grab().save(str(path))
-            return
-        colors = self.window_picture().quantize(
-            256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
-        )
-        colors.save(path, optimize=True)
-
-    def animate(self, repeats: int = 1) -> None:
-        """Add the window to the animated picture."""
-        if self.shots is not None:
-            self.frames += [self.window_picture().resize(ANIMATION_PX)] * repeats
-
-    @contextmanager
-    def answering(self, **answers: Any) -> Iterator[None]:
-        """Answer the file dialogs that come up meanwhile."""
-        kept = {name: getattr(QFileDialog, name) for name in answers}
-        for name, answer in answers.items():
-            setattr(QFileDialog, name, staticmethod(lambda *_, answer=answer, **__: answer))
-        try:
-            yield
-        finally:
-            for name, method in kept.items():
-                setattr(QFileDialog, name, method)
 
 
 def simulate_captures(folder: Path) -> dict[str, int]:

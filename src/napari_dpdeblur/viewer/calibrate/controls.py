@@ -15,8 +15,8 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_dpdeblur.calibration.shot_check import ShotCheck, check_shots
 from napari_dpdeblur.calibration.solve.settings import SolveSettings
+from napari_dpdeblur.calibration.target.shot_check import ShotCheck, check_shots
 from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.jobs.calibration_job import CalibrationRequest
 from napari_dpdeblur.viewer.calibrate.choose_section import ChooseSection

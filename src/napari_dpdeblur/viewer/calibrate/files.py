@@ -17,7 +17,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_dpdeblur.calibration.shot_check import ShotCheck
+from napari_dpdeblur.calibration.target.shot_check import ShotCheck
 from napari_dpdeblur.viewer.shared.controls import browse_button, in_row, push_button
 
 ROWS_SHOWN = 1

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from napari_dpdeblur.calibration.shot_check import check_shots
 from napari_dpdeblur.calibration.target.pattern import Target
+from napari_dpdeblur.calibration.target.shot_check import check_shots
 from napari_dpdeblur.datasets.synthetic.calibration_captures import simulate_shoot, write_shoot
 from napari_dpdeblur.datasets.synthetic.lens import synthetic_kernels
 from napari_dpdeblur.datasets.synthetic.scene import write_synthetic
