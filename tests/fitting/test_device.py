@@ -19,13 +19,13 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
+from napari_dpdeblur.computing.memory import is_out_of_memory
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.fitting import Checkpoint, FitSettings, device, fit
 from napari_dpdeblur.fitting import run as run_module
 from napari_dpdeblur.fitting.device import available_devices, resolve_device
 from napari_dpdeblur.fitting.paper import preset as preset_module
-from napari_dpdeblur.optics.memory import is_out_of_memory
 
 ELSEWHERE = torch.device("meta")  # the one device for which torch needs no hardware
 WAITING = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select", "aten::equal"}

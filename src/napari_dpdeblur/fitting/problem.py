@@ -13,11 +13,11 @@ from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, interpolate, pa
 
 from napari_dpdeblur.array_types import Crop
 from napari_dpdeblur.cancellation import check_cancelled
+from napari_dpdeblur.computing.bounded_cache import BoundedCache
 from napari_dpdeblur.errors import CalibrationError, FitError
 from napari_dpdeblur.fitting.image.chromatic import chromatic_shift_px, without_chromatic_shift
 from napari_dpdeblur.fitting.presets import PRESETS
 from napari_dpdeblur.optics import DefocusedKernels, KernelGrid, TileLayout
-from napari_dpdeblur.optics.bounded_cache import BoundedCache
 from napari_dpdeblur.optics.lens_model import LensModel
 
 if TYPE_CHECKING:

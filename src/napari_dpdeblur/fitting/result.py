@@ -14,12 +14,12 @@ from torch import Tensor
 from napari_dpdeblur._version import __version__
 from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.cancellation import check_cancelled
+from napari_dpdeblur.computing.cores import in_order
 from napari_dpdeblur.fitting.image.filters import GuidedFilter
 from napari_dpdeblur.fitting.problem import lens_model
 from napari_dpdeblur.fitting.report.verdict import fit_verdict
 from napari_dpdeblur.fitting.resources import LAYER_SHARE
 from napari_dpdeblur.optics import MultiplaneImage
-from napari_dpdeblur.optics.cores import in_order
 from napari_dpdeblur.optics.lazy_layers import LazyLayers
 from napari_dpdeblur.results.provenance import software_versions
 from napari_dpdeblur.results.result import LENS_MODEL, Result

@@ -13,6 +13,7 @@ import torch
 
 from napari_dpdeblur.array_types import Crop
 from napari_dpdeblur.cancellation import Control, controlled
+from napari_dpdeblur.computing.memory import is_out_of_memory
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fitting.checkpoint import Checkpoint, FitState
 from napari_dpdeblur.fitting.context import FitContext
@@ -34,7 +35,6 @@ from napari_dpdeblur.fitting.resources import memory_budget, memory_of, require_
 from napari_dpdeblur.fitting.result import signature
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.fitting.stages import search_defocus
-from napari_dpdeblur.optics.memory import is_out_of_memory
 from napari_dpdeblur.progress import StageClock
 from napari_dpdeblur.results.result import Result
 

@@ -10,6 +10,8 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from napari_dpdeblur.computing.bounded_cache import BoundedCache
+from napari_dpdeblur.computing.cores import in_background
 from napari_dpdeblur.errors import FitError
 from napari_dpdeblur.fitting.context import FitContext
 from napari_dpdeblur.fitting.defocus import search as defocus_search
@@ -30,8 +32,6 @@ from napari_dpdeblur.fitting.result import deblurred_share, make_result
 from napari_dpdeblur.fitting.settings import Weights
 from napari_dpdeblur.fitting.surfaces.regions import load_ahead
 from napari_dpdeblur.generators import translated
-from napari_dpdeblur.optics.bounded_cache import BoundedCache
-from napari_dpdeblur.optics.cores import in_background
 from napari_dpdeblur.results.result import Result
 
 Returned = TypeVar("Returned")

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.cancellation import check_cancelled
+from napari_dpdeblur.computing.memory import in_groups
 from napari_dpdeblur.errors import CalibrationError
-from napari_dpdeblur.optics.memory import in_groups
 from napari_dpdeblur.optics.tiles import BlendedAxis, TileLayout, TileWindows
 
 # How many values the FFT windows of one group of tiles may have. On a CPU they should stay in the

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from napari_dpdeblur.optics.memory import concatenated
+from napari_dpdeblur.computing.memory import concatenated
 
 # Context around a kernel: one that is shifted by a fraction of a pixel has side lobes.
 SIDE_LOBES_PX = 8

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from napari_dpdeblur.computing.memory import concatenated
 from napari_dpdeblur.optics.defocused import DefocusedKernels, without_rim
 from napari_dpdeblur.optics.kernel_check import check_kernels
-from napari_dpdeblur.optics.memory import concatenated
 from napari_dpdeblur.optics.moments import first_moment
 from napari_dpdeblur.optics.parameters import OpticsParameters
 

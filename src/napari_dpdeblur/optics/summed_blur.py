@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.cancellation import check_cancelled
+from napari_dpdeblur.computing.memory import in_groups
 from napari_dpdeblur.optics.blur import group_size
 from napari_dpdeblur.optics.defocused import DefocusedKernels
-from napari_dpdeblur.optics.memory import in_groups
 from napari_dpdeblur.optics.tiles import TileLayout, TileWindows
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from napari_dpdeblur.computing.cores import in_order
+from napari_dpdeblur.computing.memory import concatenated, in_groups
 from napari_dpdeblur.fitting.image.filters import box_mean
 from napari_dpdeblur.fitting.parameters.defocus import CostVolumeParameters
 from napari_dpdeblur.optics import DefocusedKernels, KernelGrid, TileLayout, TileWindows
-from napari_dpdeblur.optics.cores import in_order
 from napari_dpdeblur.optics.defocused import NYQUIST, power_of
-from napari_dpdeblur.optics.memory import concatenated, in_groups
 from napari_dpdeblur.optics.noise import difference_noise
 
 

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from napari_dpdeblur.cancellation import check_cancelled
+from napari_dpdeblur.computing.cores import in_order
+from napari_dpdeblur.computing.memory import in_groups
 from napari_dpdeblur.fitting.image.filters import box_mean, largest_around, total_variation_filter
 from napari_dpdeblur.fitting.image.layers import inpaint, weights_of_layers
 from napari_dpdeblur.fitting.parameters import Parameters
@@ -17,9 +19,7 @@ from napari_dpdeblur.fitting.parameters.image import PriorParameters, WienerPara
 from napari_dpdeblur.fitting.problem import FitProblem
 from napari_dpdeblur.optics import TileWindows
 from napari_dpdeblur.optics.blur import group_size
-from napari_dpdeblur.optics.cores import in_order
 from napari_dpdeblur.optics.defocused import power_of
-from napari_dpdeblur.optics.memory import in_groups
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import pytest
 import torch
 from little_memory import LittleMemory
 
+from napari_dpdeblur.computing.memory import concatenated, in_groups, is_out_of_memory
 from napari_dpdeblur.optics import KernelGrid, TiledBlur, TileLayout
-from napari_dpdeblur.optics.memory import concatenated, in_groups, is_out_of_memory
 
 
 @pytest.fixture

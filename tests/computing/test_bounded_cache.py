@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from napari_dpdeblur.optics.bounded_cache import BoundedCache
+from napari_dpdeblur.computing.bounded_cache import BoundedCache
 
 
 def test_keeps_what_came_first_and_no_more_than_it_may() -> None:

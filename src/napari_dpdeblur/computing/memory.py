@@ -8,7 +8,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from napari_dpdeblur.optics.cores import in_order
+from napari_dpdeblur.computing.cores import in_order
 
 Computed = TypeVar("Computed")
 

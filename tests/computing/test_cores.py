@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from napari_dpdeblur.cancellation import Control, check_cancelled, obeying
+from napari_dpdeblur.computing.cores import in_background, in_order
 from napari_dpdeblur.errors import OperationCancelled
-from napari_dpdeblur.optics.cores import in_background, in_order
 
 CPU = torch.device("cpu")
 

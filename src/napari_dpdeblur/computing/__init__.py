@@ -1,0 +1,1 @@
+"""How tensors are computed: on several cores, within the memory, and not twice."""
