@@ -55,13 +55,12 @@ def compute_cost_volume(
     aggregation = (parameters.aggregation_px,) * 2
     spectra = _spectra(views, windows)
     floor = _whitening(windows.fft_px, views, parameters)
-    channels = _channel_weights(views)
     cost = views.new_empty(len(grids), *views.shape[-2:])
     for grid, out in zip(grids, cost, strict=True):
         residual, noise_share = _whitened(spectra, windows, grid, views[0], floor)
         # Differences in brightness, such as residual vignetting, say nothing about defocus.
         residual -= box_mean(box_mean(residual, high_pass), high_pass)
-        torch.sum(box_mean(residual.square(), aggregation) * channels, 0, out=out)
+        torch.sum(box_mean(residual.square(), aggregation), 0, out=out)
         if correct_bias:
             # White noise keeps this share of its power in R_d; without the division small blur
             # costs more than it should.
@@ -80,13 +79,6 @@ def _whitening(fft_px: tuple[int, int], views: Tensor, parameters: CostVolumePar
     share = noise / views.shape[1] / parameters.usual_noise
     strength = parameters.whitening * min(max(share, parameters.least_whitening), 1.0)
     return strength * (squared + parameters.whitening_floor)
-
-
-def _channel_weights(views: Tensor) -> Tensor:
-    """Weights (C, 1, 1) of the channels, inverse to their noise, with a mean of 1."""
-    noise = [difference_noise(left, right) for left, right in zip(*views, strict=True)]
-    weights = 1 / views.new_tensor(noise)
-    return (weights / weights.mean())[:, None, None]
 
 
 def _spectra(views: Tensor, windows: TileWindows) -> Tensor:
