@@ -56,14 +56,13 @@ def compute_cost_volume(
     aggregation = (parameters.aggregation_px,) * 2
     spectra = _spectra(views, windows)
     floor = _whitening(windows.fft_px, views, parameters)
-    channels = _channel_weights(views)
 
     def costs_of(numbers: tuple[int, ...]) -> Tensor:
         grid, count = grids[numbers[0]], len(numbers)
         residual, noise_share = _whitened(spectra, windows, grid, count, views[0], floor)
         # Differences in brightness, such as residual vignetting, say nothing about defocus.
         residual -= box_mean(box_mean(residual, high_pass), high_pass)
-        mean = (box_mean(residual.square(), aggregation) * channels).sum(1)
+        mean = box_mean(residual.square(), aggregation).sum(1)
         # White noise keeps this share of its power in R_d; without the division small blur costs
         # more than it should.
         return mean / noise_share if correct_bias else mean
@@ -87,13 +86,6 @@ def _whitening(fft_px: tuple[int, int], views: Tensor, parameters: CostVolumePar
     share = noise / views.shape[1] / parameters.usual_noise
     strength = parameters.whitening * min(max(share, parameters.least_whitening), 1.0)
     return strength * (squared + parameters.whitening_floor)
-
-
-def _channel_weights(views: Tensor) -> Tensor:
-    """Weights (C, 1, 1) of the channels, inverse to their noise, with a mean of 1."""
-    noise = [difference_noise(left, right) for left, right in zip(*views, strict=True)]
-    weights = 1 / views.new_tensor(noise)
-    return (weights / weights.mean())[:, None, None]
 
 
 def _spectra(views: Tensor, windows: TileWindows) -> Tensor:
