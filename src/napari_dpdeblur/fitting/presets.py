@@ -112,7 +112,7 @@ STANDARD = PresetRecord(
         "surfaces": 14.0,
         "layers": 32.0,
     },
-    memory=MemoryModel(planes=10, working_planes=12, layer_planes=10, renderer_planes=24),
+    memory=MemoryModel(planes=10, working_planes=12, layer_planes=11, renderer_planes=24),
     time=TimeModel(fixed_s=9.0, layer_s=1.0),
     uses=SettingNames(COMMON_SETTINGS | {"weights.data", "centre_kernels", "blend_px"}),
 )
