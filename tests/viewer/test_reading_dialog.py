@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QApplication, QCheckBox, QDialogButtonBox
 from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.viewer import reading_dialog
 from napari_dpdeblur.viewer.layers import queries
+from napari_dpdeblur.viewer.open.arrival import running
 from napari_dpdeblur.viewer.reading_dialog import Reading, ReadingDialog, preselected
 from napari_dpdeblur.viewer.shared.remembered import remember
 
@@ -87,7 +88,7 @@ def _open_as_user(viewer, qtbot, path, answer) -> int:
         if isinstance(dialog, ReadingDialog):
             asked.append(dialog)
             answer(dialog)
-        elif not finished:
+        elif not finished or running():
             QTimer.singleShot(20, respond)
 
     def open_file():
@@ -96,7 +97,7 @@ def _open_as_user(viewer, qtbot, path, answer) -> int:
 
     QTimer.singleShot(0, open_file)
     QTimer.singleShot(20, respond)
-    qtbot.waitUntil(lambda: bool(finished), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(finished) and not running(), timeout=20_000)
     return len(asked)
 
 
