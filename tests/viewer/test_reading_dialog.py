@@ -85,19 +85,20 @@ def _open_as_user(viewer, qtbot, path, answer) -> int:
 
     def respond():
         dialog = QApplication.activeModalWidget()
-        if isinstance(dialog, ReadingDialog):
+        if isinstance(dialog, ReadingDialog) and dialog not in asked:
             asked.append(dialog)
             answer(dialog)
-        elif not finished or running():
-            QTimer.singleShot(20, respond)
 
     def open_file():
         viewer.open(str(path), plugin=PLUGIN)
         finished.append(True)
 
+    looking = QTimer()
+    looking.timeout.connect(respond)
+    looking.start(20)
     QTimer.singleShot(0, open_file)
-    QTimer.singleShot(20, respond)
     qtbot.waitUntil(lambda: bool(finished) and not running(), timeout=20_000)
+    looking.stop()  # or it would answer the next dialog, too
     return len(asked)
 
 

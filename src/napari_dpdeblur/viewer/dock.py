@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from napari.qt.threading import create_worker
-from napari.utils.notifications import show_error, show_info
+from napari.utils.notifications import show_error
 from qtpy.QtCore import QSize, QUrl
 from qtpy.QtGui import QDesktopServices
 from qtpy.QtWidgets import QFileDialog, QTabWidget, QToolButton, QVBoxLayout, QWidget
@@ -235,13 +235,10 @@ class DeblurDock(DockedWidget):
             return known.group
         return complete[-1] if complete else None
 
-    def _report_saved(self, outcome: tuple[Path, str | None]) -> None:
-        path, problem = outcome
+    def _report_saved(self, outcome: str | None) -> None:
         self._is_saving = False
-        if problem is not None:
-            show_error(problem)
-        else:
-            show_info(f"Result saved to {path}.")
+        if outcome is not None:  # the writer itself says what was saved
+            show_error(outcome)
         self._update()
 
 
@@ -277,11 +274,11 @@ def _make(name: str, viewer: Any, dock: DeblurDock) -> DockedWidget:
     return EvaluateWidget(viewer)
 
 
-def _saved(path: Path, layers: list[Any]) -> tuple[Path, str | None]:
-    """The folder and the error message or None; runs in a thread."""
+def _saved(path: Path, layers: list[Any]) -> str | None:
+    """Save layers as a run folder, in a thread; returns the error message, if any."""
     try:
         refuse_existing(path, overwrite=False)
         write_run(str(path), layers)
     except (DpDeblurError, OSError) as error:
-        return path, str(error)
-    return path, None
+        return str(error)
+    return None
