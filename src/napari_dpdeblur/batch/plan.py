@@ -18,7 +18,7 @@ from napari_dpdeblur.errors import CaptureError, DpDeblurError, ResultError, sho
 from napari_dpdeblur.files import digest
 from napari_dpdeblur.files.destination import place_problem
 from napari_dpdeblur.files.reading import accessing
-from napari_dpdeblur.fitting.resources import estimate_memory, photo_memory
+from napari_dpdeblur.fitting.resources import estimate_memory, memory_budget, photo_memory
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.results.provenance import read_provenance
 from napari_dpdeblur.results.run_folder import RUN_FILES
@@ -207,4 +207,5 @@ def _channels(waiting: Iterable[Entry], conditions: Conditions) -> int:
 def _memory(calibration: Calibration, settings: FitSettings, channels: int) -> int:
     area = calibration.field
     # Interpolated rows need less, but that is only known when the worker opens the capture.
-    return estimate_memory(area.height, area.width, channels, settings.planes, settings.preset)
+    size = (area.height, area.width, channels, settings.planes, settings.preset)
+    return estimate_memory(*size, budget_bytes=memory_budget(settings.memory_gb))

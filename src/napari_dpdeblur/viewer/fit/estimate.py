@@ -17,6 +17,7 @@ from napari_dpdeblur.fitting.resources import (
     available_memory,
     estimate_memory,
     estimate_time_s,
+    memory_budget,
 )
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.jobs.fit_job import crop_of, place_of
@@ -43,7 +44,7 @@ def estimate_text(
     (height, width), is_field = _size(capture, calibration, region)
     sizes = (height, width, capture.shape[1], settings.planes, settings.preset)
     rows = capture.row_upsampling * round(capture.pixel_aspect)
-    need = estimate_memory(*sizes, rows)
+    need = estimate_memory(*sizes, rows, memory_budget(settings.memory_gb))
     plain_s = estimate_time_s(*sizes, rows, settings.threads, settings.steps) - START_S
     free = available_memory()
     part = ", the calibrated field" if is_field else ""
