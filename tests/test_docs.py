@@ -23,7 +23,7 @@ SLOW = "slow"
 ALLOWED = {
     "not run: needs a phone": 1,
     "not run: opens a window": 1,
-    "not run: takes minutes": 1,
+    "not run: takes minutes": 2,
     "not run: takes hours": 1,
     "not run: needs a second shoot": 1,
     "not run: needs a cluster": 4,

@@ -137,8 +137,9 @@ def test_motion_in_a_single_shot_is_named(motion_px: tuple[float, float]) -> Non
     assert motion_of(flawless(1)) < 1.2
 
 
-@pytest.mark.parametrize("motion_px", [(0.0, 0.0), (2.3, 0.0), (0.0, 2.3), (-1.7, 1.7)])
+@pytest.mark.parametrize("motion_px", [(0.0, 0.0), (0.0, 2.3), (-1.7, 1.7)])
 def test_motion_is_named_although_rows_were_interpolated(motion_px: tuple[float, float]) -> None:
+    """Unless it runs along y, as the interpolation does."""
     scene = replace(SCENE, row_height=2).with_trouble(motion_px=motion_px)
     found = calibrated(scene, 1)
     is_named = "moved during the exposure of the discs" in text_of(found)

@@ -21,7 +21,13 @@ import yaml
 from napari_dpdeblur.cli import demo, main
 from napari_dpdeblur.fitting import FitSettings
 from napari_dpdeblur.results import Result, read_run
-from napari_dpdeblur.results.run_folder import DISTANCE_FILE, KNOWN_FILES, LENS_FILE, RUN_FILES
+from napari_dpdeblur.results.run_folder import (
+    DISTANCE_FILE,
+    KNOWN_FILES,
+    LENS_FILE,
+    RUN_FILES,
+    TRUTH_FILES,
+)
 
 Failure = Callable[..., str]
 PROGRAM = [
@@ -275,10 +281,9 @@ def test_demo_fits_and_writes_a_run(
     record = read_run(folder)
     assert record.all_in_focus.shape == (3, 96, 128)
     assert record.provenance["settings"]["preset"] == demo.PRESET
-    assert {path.name for path in folder.iterdir()} == {
-        *KNOWN_FILES,
-        *demo.SIMULATED_FILES,
-    } - {DISTANCE_FILE}
+    absent = {DISTANCE_FILE, "color_filled.tif", *TRUTH_FILES.values()}  # nothing to put there
+    written = {*KNOWN_FILES, *demo.SIMULATED_FILES} - absent
+    assert {path.name for path in folder.iterdir()} == written
     panels = cv2.imread(str(folder / "preview.png"))
     assert panels.shape[1] > 3 * 128, "input, all-in-focus image, defocus map"
     assert panels.std() > 20

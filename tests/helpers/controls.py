@@ -8,6 +8,7 @@ from qtpy.QtWidgets import (
     QAbstractSlider,
     QAbstractSpinBox,
     QComboBox,
+    QLineEdit,
     QWidget,
 )
 from superqt import QCollapsible
@@ -24,7 +25,8 @@ def own_controls(panel: QWidget) -> list[QWidget]:
 def _is_inner(control: QWidget) -> bool:
     name = control.objectName()
     is_scroll_bar = "Scroll" in type(control).__name__ + name
-    return is_scroll_bar or name.startswith("qt_") or isinstance(control.parent(), QCollapsible)
+    is_made_inside = isinstance(control.parent(), QCollapsible | QLineEdit)
+    return is_scroll_bar or name.startswith("qt_") or is_made_inside
 
 
 def assert_usable(panel: QWidget, at_least: int) -> None:

@@ -72,7 +72,7 @@ def cutting_windows(make: Kernels) -> LinearOperator:
     windows = _windows()
 
     def add_up(tiles: Tensor) -> Tensor:
-        padded = windows.empty(tiles)
+        padded = windows.empty(tiles.shape[-3], tiles)
         windows.cut_adjoint(tiles, padded)
         return windows.fold(padded)
 

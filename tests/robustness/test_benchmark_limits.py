@@ -15,7 +15,8 @@ import objective
 
 def beats(**changes: Any) -> dict[str, dict[str, Any]]:
     fit = {"holds": True, "cancel_s": 1.0, "paused_cpu": 0.049}
-    return {"fit": {**fit, **changes}, "calibration": {"holds": True}}
+    sample = {"holds": True, heartbeat.SHOWN: heartbeat.SAMPLE_SHOWN_S}
+    return {"fit": {**fit, **changes}, "calibration": {"holds": True}, "sample": sample}
 
 
 def test_a_window_that_is_stuck_is_a_miss() -> None:
@@ -26,6 +27,8 @@ def test_a_window_that_is_stuck_is_a_miss() -> None:
     ]
     assert heartbeat.missed(beats(cancel_s=1.2)) == ["a cancelled fit took 1.2 s, at most 1.0"]
     assert len(heartbeat.missed(beats(paused_cpu=0.05))) == 1
+    slow = {"holds": True, heartbeat.SHOWN: heartbeat.SAMPLE_SHOWN_S + 1}
+    assert len(heartbeat.missed({**beats(), "sample": slow})) == 1
 
 
 class FailingWidget:

@@ -65,9 +65,9 @@ def test_a_fit_that_takes_too_much_memory_is_a_miss() -> None:
     pytest.importorskip("resource")
     from robustness_memory import Estimate
 
-    assert Estimate("standard", 3024, 4032, estimated_gb=7.0, peak_gb=6.9).holds
-    assert not Estimate("standard", 3024, 4032, estimated_gb=7.0, peak_gb=7.1).holds
-    assert not Estimate("standard", 3024, 4032, estimated_gb=9.0, peak_gb=8.1).holds
+    assert Estimate("standard", 3024, 4032, estimated_gb=5.0, peak_gb=4.9).holds
+    assert not Estimate("standard", 3024, 4032, estimated_gb=5.0, peak_gb=5.1).holds
+    assert not Estimate("standard", 3024, 4032, estimated_gb=9.0, peak_gb=6.1).holds
 
 
 def test_the_quick_soak_has_all_parts_of_the_long_one() -> None:

@@ -97,19 +97,21 @@ def _anchor(heading):
     return "".join(c for c in heading.lower().replace(" ", "-") if c.isalnum() or c == "-")
 
 
+def shows_all(area):
+    content, shown = area.widget(), area.viewport()
+    return content.height() <= shown.height() and content.width() <= shown.width()
+
+
 def test_main_controls_need_no_scrolling_at_1366_x_768(dock, viewer, qtbot, scene_capture):
     window = viewer.window._qt_window
     window.setGeometry(0, 0, 1366, 768)
     put_layers(viewer, capture_layers(scene_capture))
     for name in TABS:
         tab = dock.show_tab(name)
-        qtbot.wait(200)
+        areas = [area for area in tab.findChildren(QScrollArea, "scroll") if area.isVisible()]
+        qtbot.waitUntil(lambda found=areas: all(map(shows_all, found)), timeout=10_000)
         assert window.height() <= 768
         assert window.width() <= 1366
-        for area in tab.findChildren(QScrollArea, "scroll"):
-            if area.isVisible():
-                assert area.widget().height() <= area.viewport().height(), name
-                assert area.widget().width() <= area.viewport().width(), name
         assert dock.next_button.mapTo(window, QPoint(0, 0)).y() < 768 - dock.next_button.height()
 
 

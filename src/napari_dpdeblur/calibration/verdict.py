@@ -251,7 +251,7 @@ def _motion_px(screen: Screen, solution: KernelSolution) -> float:
     is_displaced = abs(float(vertical_disparity_px(kernels).mean())) > MAX_VERTICAL_PX
     if is_displaced:
         return 0.0
-    return motion_px(kernels, screen.row_upsampling, screen.row_means)
+    return motion_px(kernels, screen.row_upsampling)
 
 
 def _radius_px(kernels: np.ndarray) -> np.ndarray:

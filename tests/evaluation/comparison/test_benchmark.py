@@ -21,7 +21,7 @@ from napari_dpdeblur.evaluation import (
     sharp_path,
 )
 from napari_dpdeblur.evaluation.baselines import Prediction
-from napari_dpdeblur.evaluation.comparison.benchmark import Benchmark, find_scenes
+from napari_dpdeblur.evaluation.comparison.benchmark import Benchmark
 from napari_dpdeblur.evaluation.comparison.methods import (
     DEFAULT_METHODS,
     KNOWN_METHODS,
@@ -31,6 +31,7 @@ from napari_dpdeblur.evaluation.comparison.methods import (
     known_method,
 )
 from napari_dpdeblur.evaluation.comparison.result_store import ResultStore, Row
+from napari_dpdeblur.evaluation.comparison.scenes import find_scenes
 from napari_dpdeblur.evaluation.comparison.tables import table_rows, to_markdown
 from napari_dpdeblur.evaluation.comparison.write import write_comparison
 

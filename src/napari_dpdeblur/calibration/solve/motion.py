@@ -17,24 +17,20 @@ EDGE_POWER = 3  # the power of a disc falls with the third power of the frequenc
 LONGEST_PX = 5.0  # longer motions have zeros in the band
 STEPS = 200
 ANGLES = 60
-# How often kernels on interpolated rows contain the mean of neighbouring rows: at least, at most.
+# How often kernels on interpolated rows contain the mean of two rows, at least and at most.
 # Bilinear interpolation takes it three times, the height of the rows once more; the published
-# kernels of a phone contain it 3.6 times. What was done to rows that a file brings is unknown.
-BILINEAR_ROWS = (4.0, 4.0)
-UNKNOWN_ROWS = (0.0, 5.0)
+# kernels of a phone contain it 3.6 times, those of rows that were fitted to a picture never.
+ROW_MEANS = (0.0, 5.0)
 
 
-def motion_px(
-    kernels: np.ndarray, row_upsampling: int = 1, row_means: tuple[float, float] = UNKNOWN_ROWS
-) -> float:
+def motion_px(kernels: np.ndarray, row_upsampling: int = 1) -> float:
     """Length of the straight motion that explains what all kernels (P, 2, K, K) share.
 
-    With interpolated rows, softness along y that the interpolation explains is not counted;
-    ``row_means`` is how much of it the kernels contain, at least and at most.
+    With interpolated rows, softness along y that the interpolation can explain is not counted.
     """
     power, x, y = _power_in_band(kernels)
     transfer = np.abs(_rows_read(y, row_upsampling)) ** 2
-    (most, oblique), (least, _) = (_direction(power / transfer**n, x, y) for n in row_means)
+    (most, oblique), (least, _) = (_direction(power / transfer**n, x, y) for n in ROW_MEANS)
     along_x = max(least, 0.0) + min(most, 0.0)  # 0 if it is in between
     return _length(float(np.hypot(along_x, oblique)), power, np.hypot(x, y))
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from napari_dpdeblur.calibration.solve.motion import BILINEAR_ROWS, UNKNOWN_ROWS
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import CalibrationError
 
@@ -28,8 +27,7 @@ class Screen:
 
     ``views`` (2, H, W) float32; ``lit`` (H, W): pixels that see the screen; ``saturated`` (H, W):
     overexposed pixels; ``contrast``: white minus black screen, in units of white;
-    ``row_upsampling``: how many rows were interpolated from one, ``row_means`` how much softer
-    that made them (see :func:`~napari_dpdeblur.calibration.solve.motion.motion_px`).
+    ``row_upsampling``: how many rows were interpolated from one.
     """
 
     views: np.ndarray
@@ -37,7 +35,6 @@ class Screen:
     saturated: np.ndarray
     contrast: float
     row_upsampling: int = 1
-    row_means: tuple[float, float] = UNKNOWN_ROWS
 
 
 def screen_views(
@@ -65,11 +62,7 @@ def screen_views(
     views = np.where(lit, (linear_views(discs) - dark) / np.maximum(span, 1e-6), 0.0)
     square = discs.with_square_pixels()
     saturated = np.asarray((square.raw >= SATURATED * square.white).any(axis=(0, 1)))
-    # Rows that the file brings interpolated: by whatever made the file.
-    row_means = BILINEAR_ROWS if discs.row_upsampling == 1 else UNKNOWN_ROWS
-    return Screen(
-        views.astype(np.float32), lit, saturated, contrast, square.row_upsampling, row_means
-    )
+    return Screen(views.astype(np.float32), lit, saturated, contrast, square.row_upsampling)
 
 
 def _local_peak(span: np.ndarray) -> np.ndarray:

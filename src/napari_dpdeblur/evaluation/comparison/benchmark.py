@@ -17,7 +17,6 @@ from napari_dpdeblur.errors import DpDeblurError, EvaluationError
 from napari_dpdeblur.evaluation.comparison.methods import NamedMethod
 from napari_dpdeblur.evaluation.comparison.result_store import ResultStore, Row
 from napari_dpdeblur.evaluation.comparison.scenes import (
-    find_scenes,
     opened_or_reason,
     opened_scene,
     scene_depth,
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from napari_dpdeblur.calibration import Calibration
     from napari_dpdeblur.capture import DualPixelCapture
     from napari_dpdeblur.evaluation.baselines.prediction import Prediction
-
-__all__ = ["Benchmark", "find_scenes", "opened_scene"]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from qtpy.QtCore import QEvent, QObject, QSize, Qt
-from qtpy.QtGui import QIcon, QPixmap
+from qtpy.QtGui import QIcon, QPixmap, QShowEvent
 from qtpy.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -110,7 +110,7 @@ class SteadyLabel(QLabel):
 
     def __init__(self, name: str, tip: str, lines: int) -> None:
         super().__init__("")
-        self._tip = tip
+        self._tip, self._lines = tip, lines
         self.setObjectName(name)
         self.setWordWrap(True)
         self.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
@@ -122,6 +122,14 @@ class SteadyLabel(QLabel):
         """Qt: also as a tooltip, because a long text is cut."""
         super().setText(text)
         self.setToolTip(text or self._tip)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Qt: only now the font and the padding are known, which napari's theme sets."""
+        super().showEvent(event)
+        probe = QLabel("\n".join("x" * self._lines), self.parentWidget())
+        probe.ensurePolished()
+        self.setFixedHeight(probe.sizeHint().height())
+        probe.deleteLater()
 
 
 def section(title: str, name: str, tip: str, content: QWidget) -> QCollapsible:
