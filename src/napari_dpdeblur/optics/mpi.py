@@ -48,7 +48,7 @@ class MultiplaneImage:
     ``defocus_scales`` (L,) in multiples of the calibrated kernels: all tensors, or all arrays.
     ``defocus`` (L, 1, H, W), if given, is the defocus of every pixel of layers that are slanted or
     curved; ``defocus_scales`` are then typical values. The layers of large results are computed
-    when they are indexed (:class:`~napari_dpdeblur.optics.lazy_layers.LazyLayers`).
+    when they are indexed (``LazyLayers``).
     """
 
     color: Any
