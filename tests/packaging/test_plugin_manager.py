@@ -13,7 +13,8 @@ import pytest
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
-PANELS = [f"{name} (Dual-pixel deblur)" for name in ("Calibrate", "Fit", "Inspect", "Evaluate")]
+NAMES = ("Dual-pixel deblur", "Calibrate", "Fit", "Inspect", "Evaluate")
+PANELS = [f"{name} (Dual-pixel deblur)" for name in NAMES]
 # Where continuous integration keeps pictures to look at; a temporary folder when not given.
 PICTURES_VARIABLE = "DPDEBLUR_PICTURES"
 
