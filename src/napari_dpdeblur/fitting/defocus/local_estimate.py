@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -16,6 +17,8 @@ from napari_dpdeblur.fitting.parameters.defocus import (
     PropagationParameters,
     SolverParameters,
 )
+
+AGREEMENT_POWER = 4  # in noise a tenth of the estimates agree by chance: 0.001 of their weight
 
 
 @dataclass(frozen=True)
@@ -69,11 +72,13 @@ def propagate(
     """Spread estimates to pixels that have none, up to the edges of ``guide``; yield each round.
 
     Re-weighted least squares: neighbours are coupled less across edges of the image and steps of
-    the map, and estimates far from the map lose weight. ``smoothness`` multiplies the coupling.
+    the map, and estimates far from the map lose weight. So do those that their surroundings do
+    not share: noise scatters estimates over all scales. ``smoothness`` multiplies the coupling.
     """
     coupling = parameters.smoothness * smoothness
     stiff_x = coupling * _edge_weight(guide[:, 1:] - guide[:, :-1], parameters)
     stiff_y = coupling * _edge_weight(guide[1:] - guide[:-1], parameters)
+    estimate = replace(estimate, weight=estimate.weight * _shared(estimate, parameters))
     centre, weight = estimate.centre, estimate.weight
     first = weight * (1 - (1 - parameters.front_trust) * _is_in_front(centre, parameters))
     system, values = GridSystem(first, stiff_x, stiff_y), centre
@@ -85,6 +90,21 @@ def propagate(
             system = GridSystem(trusted, along_x, along_y)
         values = solve(system, system.weight * centre, values, solver)
         yield values
+
+
+def _shared(estimate: Estimate, parameters: PropagationParameters) -> Tensor:
+    """1 where estimates agree with enough of those around (H, W), and almost 0 in noise."""
+    position = estimate.centre / parameters.agreeing_step
+    lowest, highest = math.floor(float(position.min())), math.ceil(float(position.max()))
+    around = (parameters.agreeing_radius_px,) * 2
+    agreeing = torch.zeros_like(position)
+    for level in range(lowest, highest + 1):
+        distance = (position - level).abs()
+        counted = (2 - distance).clamp(0, 1)
+        agreeing += (1 - distance).clamp_min(0) * box_mean(estimate.weight * counted, around)
+    total = box_mean(estimate.weight, around)
+    share = agreeing / total.clamp_min(torch.finfo(total.dtype).tiny)
+    return (share / parameters.agreeing_share).clamp(0, 1) ** AGREEMENT_POWER
 
 
 def _trust(values: Tensor, estimate: Estimate, parameters: PropagationParameters) -> Tensor:

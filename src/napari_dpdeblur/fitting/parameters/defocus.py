@@ -178,6 +178,24 @@ class PropagationParameters(SettingsModel):
     outlier_distance: float = setting(
         0.08, SCALE, "Distance from the map at which an estimate counts as an outlier.", gt=0
     )
+    agreeing_radius_px: int = setting(
+        4,
+        "px of the search",
+        "Neighbourhood that must share an estimate for it to keep its weight: noise scatters "
+        "estimates over all scales, a surface does not.",
+        ge=0,
+        le=256,
+    )
+    agreeing_share: float = setting(
+        0.6,
+        "share of the weight",
+        "Share of the neighbourhood that must agree; half of it is enough along an outline.",
+        gt=0,
+        le=1,
+    )
+    agreeing_step: float = setting(
+        0.07, SCALE, "Distance within which estimates of neighbours count as the same.", gt=0
+    )
     front_trust: float = setting(
         0.1,
         "share of the weight",

@@ -90,6 +90,27 @@ class SurfaceParameters(SettingsModel):
     border_radius_px: int = setting(
         4, MAP_PX, "Neighbourhood of a border in which that range is taken.", ge=1, le=64
     )
+    near_step: float = setting(
+        0.1,
+        f"{SCALE}, of any scene",
+        "Difference of two levels below which a slope between them is real: blur is too small to "
+        "make one of a step.",
+        ge=0,
+    )
+    gradual_share: float = setting(
+        0.6,
+        "share of the difference",
+        "Range of the map across a border, relative to the difference of the levels beside it, "
+        "below which it is a slope.",
+        ge=0,
+    )
+    open_border: float = setting(
+        0.3,
+        "share of the border",
+        "Part of a region's border that must be such slopes for it to have no outline of its own.",
+        ge=0,
+        le=1,
+    )
     joined_variance: float = setting(
         0.85,
         "share of the variance",

@@ -9,6 +9,7 @@ import numpy as np
 from napari_dpdeblur.array_types import FloatArray
 from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.fitting.parameters.surfaces import SurfaceParameters
+from napari_dpdeblur.fitting.surfaces.continuity import continued
 from napari_dpdeblur.fitting.surfaces.levels import (
     find_levels,
     local_range,
@@ -77,35 +78,42 @@ def find_surfaces(
     relief = edge_strength(defocus_map, sharp, parameters)
     regions = _without_islands(dissolved(joined.regions, between, relief), scales, parameters)
     check_cancelled()
+    scales = _typical(defocus_map, weights, regions)
+    beyond = continued(defocus_map, regions, scales, parameters)
     found = []
-    for number in np.unique(regions):
-        shapes = SLOPES if number in joined.slopes else SHAPES
-        fit = fit_shape(defocus_map, weights, regions == number, parameters, shapes)
-        found.append(_surface(defocus_map, confidence, weights, regions == number, fit, parameters))
+    for number in scales:
+        region, shapes = regions == number, SLOPES if number in joined.slopes else SHAPES
+        fit = fit_shape(defocus_map, weights, region, parameters, shapes)
+        whole = np.isin(regions, [number, *beyond[number]]) if number in beyond else None
+        defocus = _defocus(defocus_map, weights, region, fit, parameters, whole)
+        trust = float(confidence[region].mean())
+        found.append(Surface(region, defocus, float(np.median(defocus[region])), fit.shape, trust))
         check_cancelled()
     return sorted(found, key=lambda surface: -surface.scale)
 
 
-def _surface(
+def _defocus(
     defocus_map: FloatArray,
-    confidence: FloatArray,
     weights: FloatArray,
     region: np.ndarray,
     fit: SurfaceFit,
     parameters: SurfaceParameters,
-) -> Surface:
-    defocus = fit.values(*defocus_map.shape)
-    flat = _weighted_median(defocus_map, weights, region)
+    whole: np.ndarray | None,
+) -> FloatArray:
+    """Defocus (h, w) of a surface: its shape, and details of the map that are not errors.
+
+    ``whole`` is the region with those that it passes into: no step is made between them.
+    """
+    defocus, flat = fit.values(*defocus_map.shape), _weighted_median(defocus_map, weights, region)
     if fit.shape == "constant":
         defocus = np.full_like(defocus, flat)
     beyond = weights + 1e-4  # steps at the outline count only where nothing else does
-    detail = smoothed_within(defocus_map - defocus, beyond, region, parameters.detail_px)
-    if fit.shape == "constant":
+    smoothed = region if whole is None else whole
+    detail = smoothed_within(defocus_map - defocus, beyond, smoothed, parameters.detail_px)
+    if fit.shape == "constant" and whole is None:
         detail = _beyond_error(detail, parameters.flat_share * abs(flat))
-    low, high = np.quantile(defocus_map[region], [0.01, 0.99])
-    defocus = np.clip(defocus + detail, low, high)
-    scale = float(np.median(defocus[region]))
-    return Surface(region, defocus, scale, fit.shape, float(confidence[region].mean()))
+    low, high = np.quantile(defocus_map[smoothed], [0.01, 0.99])
+    return np.asarray(np.clip(defocus + detail, low, high))
 
 
 def _beyond_error(detail: FloatArray, error: float) -> FloatArray:
