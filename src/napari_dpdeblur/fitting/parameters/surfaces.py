@@ -104,6 +104,18 @@ class SurfaceParameters(SettingsModel):
         "below which it is a slope.",
         ge=0,
     )
+    smooth_share: float = setting(
+        0.25,
+        "share of the difference",
+        "The same for long borders, whatever the difference.",
+        ge=0,
+    )
+    long_border: float = setting(
+        1.5,
+        "root of the area",
+        "Length of such a border, relative to the square root of the smaller region's area.",
+        ge=0,
+    )
     open_border: float = setting(
         0.3,
         "share of the border",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from napari_dpdeblur.array_types import FloatArray
@@ -20,22 +22,22 @@ def continued(
 
     ``scales`` are the typical defocus of each region (h, w). Far from the focus plane a slope of
     the map between two levels is a step that blur has widened; close to it blur is too small for
-    that, and the slope is real.
+    that, and the slope is real. So is one along a border that is longer than an outline would be:
+    the levels cut a large slanted surface into strips.
     """
     step = local_range(defocus_map, parameters.border_radius_px).ravel()
+    side_px = np.sqrt(np.bincount(regions.ravel()))
     border_px: dict[int, int] = {}
     open_px: dict[int, dict[int, int]] = {}
-    for (first, second), pixels in borders_between(regions).items():
-        near, far = abs(scales[first]), abs(scales[second])
-        is_open = _is_slope(
-            float(np.median(step[pixels])),
-            abs(scales[first] - scales[second]),
-            parameters.flat_share * max(near, far),
-            parameters,
+    for pair, pixels in borders_between(regions).items():
+        border = _Border(
+            step=float(np.median(step[pixels])),
+            scales=(scales[pair[0]], scales[pair[1]]),
+            length=len(pixels) / float(side_px[list(pair)].min()),
         )
-        for region, beside in ((first, second), (second, first)):
+        for region, beside in (pair, pair[::-1]):
             border_px[region] = border_px.get(region, 0) + len(pixels)
-            if is_open:
+            if border.is_slope(parameters):
                 open_px.setdefault(region, {})[beside] = len(pixels)
     return {
         region: list(beside)
@@ -44,10 +46,23 @@ def continued(
     }
 
 
-def _is_slope(step: float, difference: float, error: float, parameters: SurfaceParameters) -> bool:
-    """Whether two levels of a given difference are the ends of a slope.
+@dataclass(frozen=True)
+class _Border:
+    """Where two regions meet: range of the map across it, typical defocus of both, length.
 
-    ``step`` is the range of the map across their border, ``error`` a possible error of both.
+    The length is relative to the square root of the smaller region's area.
     """
-    gradual = max(parameters.smooth_step, parameters.gradual_share * difference)
-    return error < difference < parameters.near_step and step < gradual
+
+    step: float
+    scales: tuple[float, float]
+    length: float
+
+    def is_slope(self, parameters: SurfaceParameters) -> bool:
+        """Whether the two levels are the ends of a slope rather than apart by a step."""
+        difference = abs(self.scales[0] - self.scales[1])
+        error = parameters.flat_share * max(map(abs, self.scales))
+        gradual = max(parameters.smooth_step, parameters.gradual_share * difference)
+        is_near_focus = error < difference < parameters.near_step and self.step < gradual
+        smooth = min(parameters.smooth_step, parameters.smooth_share * difference)
+        is_cut = self.length > parameters.long_border and self.step < smooth
+        return is_near_focus or is_cut
