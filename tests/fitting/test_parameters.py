@@ -50,6 +50,13 @@ def _slope_beside_a_thing() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return defocus_map, confidence, np.full_like(defocus_map, 0.5)
 
 
+def _wave_near_the_focus() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Map, confidence and image of a rounded thing, whose levels pass into each other."""
+    columns = np.tile(np.arange(160, dtype=np.float32), (120, 1))
+    flat = np.full_like(columns, 0.5)
+    return -0.03 + 0.09 * np.sin(columns / 15), flat, flat
+
+
 def test_every_parameter_is_read_by_a_fit(
     simulated: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +75,7 @@ def test_every_parameter_is_read_by_a_fit(
     for preset, sides in (("standard", "both"), ("preview", "both"), ("paper", "behind")):
         fit(scene.capture, scene.calibration, settings, preset=preset, sides=sides, progress=False)
     find_surfaces(*_slope_beside_a_thing(), settings.parameters.surfaces)
+    find_surfaces(*_wave_near_the_focus(), settings.parameters.surfaces)
     colors = synthetic_scene(160, 224, channels=3).all_in_focus
     lens = synthetic_calibration(160, 224, 2, 2)
     fit(as_capture(colors[1]), lens, preset="preview", photo=as_photo(colors), progress=False)

@@ -123,6 +123,12 @@ class SurfaceParameters(SettingsModel):
         ge=0,
         le=1,
     )
+    slope_weight: float = setting(
+        0.05,
+        NO_UNIT,
+        "What a slope counts within such a region, beside the confidence of its plateaus.",
+        gt=0,
+    )
     joined_variance: float = setting(
         0.85,
         "share of the variance",

@@ -83,9 +83,9 @@ def find_surfaces(
     found = []
     for number in scales:
         region, shapes = regions == number, SLOPES if number in joined.slopes else SHAPES
-        fit = fit_shape(defocus_map, weights, region, parameters, shapes)
-        whole = np.isin(regions, [number, *beyond[number]]) if number in beyond else None
-        defocus = _defocus(defocus_map, weights, region, fit, parameters, whole)
+        whole = np.isin(regions, [number, *beyond.get(number, ())])
+        fit = fit_shape(defocus_map, weights, whole, parameters, shapes)
+        defocus = _defocus(defocus_map, weights, whole, fit, parameters, number in beyond)
         trust = float(confidence[region].mean())
         found.append(Surface(region, defocus, float(np.median(defocus[region])), fit.shape, trust))
         check_cancelled()
@@ -98,21 +98,21 @@ def _defocus(
     region: np.ndarray,
     fit: SurfaceFit,
     parameters: SurfaceParameters,
-    whole: np.ndarray | None,
+    keep_details: bool,
 ) -> FloatArray:
     """Defocus (h, w) of a surface: its shape, and details of the map that are not errors.
 
-    ``whole`` is the region with those that it passes into: no step is made between them.
+    ``keep_details``: all of them, for a region with those that it passes into without a step.
     """
     defocus, flat = fit.values(*defocus_map.shape), _weighted_median(defocus_map, weights, region)
     if fit.shape == "constant":
         defocus = np.full_like(defocus, flat)
-    beyond = weights + 1e-4  # steps at the outline count only where nothing else does
-    smoothed = region if whole is None else whole
-    detail = smoothed_within(defocus_map - defocus, beyond, smoothed, parameters.detail_px)
-    if fit.shape == "constant" and whole is None:
+    # Steps at the outline count only where nothing else does, slopes a little more.
+    beyond = weights + (parameters.slope_weight if keep_details else 1e-4)
+    detail = smoothed_within(defocus_map - defocus, beyond, region, parameters.detail_px)
+    if fit.shape == "constant" and not keep_details:
         detail = _beyond_error(detail, parameters.flat_share * abs(flat))
-    low, high = np.quantile(defocus_map[smoothed], [0.01, 0.99])
+    low, high = np.quantile(defocus_map[region], [0.01, 0.99])
     return np.asarray(np.clip(defocus + detail, low, high))
 
 
