@@ -15,6 +15,7 @@ from napari_dpdeblur.datasets.synthetic.scene import synthetic_scene
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.fitting import FitSettings, fit
 from napari_dpdeblur.fitting.parameters import Parameters
+from napari_dpdeblur.fitting.parameters.surfaces import for_range
 from napari_dpdeblur.fitting.surfaces.find import find_surfaces
 from napari_dpdeblur.settings_model import SettingsModel
 
@@ -54,7 +55,7 @@ def _wave_near_the_focus() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Map, confidence and image of a rounded thing, whose levels pass into each other."""
     columns = np.tile(np.arange(160, dtype=np.float32), (120, 1))
     flat = np.full_like(columns, 0.5)
-    return -0.03 + 0.09 * np.sin(columns / 15), flat, flat
+    return -0.01 + 0.04 * np.clip((columns - 80) / 30, -1, 1), flat, flat
 
 
 def test_every_parameter_is_read_by_a_fit(
@@ -75,7 +76,7 @@ def test_every_parameter_is_read_by_a_fit(
     for preset, sides in (("standard", "both"), ("preview", "both"), ("paper", "behind")):
         fit(scene.capture, scene.calibration, settings, preset=preset, sides=sides, progress=False)
     find_surfaces(*_slope_beside_a_thing(), settings.parameters.surfaces)
-    find_surfaces(*_wave_near_the_focus(), settings.parameters.surfaces)
+    find_surfaces(*_wave_near_the_focus(), for_range(settings.parameters.surfaces, 0.08))
     colors = synthetic_scene(160, 224, channels=3).all_in_focus
     lens = synthetic_calibration(160, 224, 2, 2)
     fit(as_capture(colors[1]), lens, preset="preview", photo=as_photo(colors), progress=False)

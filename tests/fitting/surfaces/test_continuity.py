@@ -45,8 +45,8 @@ def _steepest(defocus: np.ndarray) -> float:
 
 
 def test_a_rounded_thing_near_the_focus_has_no_terraces() -> None:
-    """A cylinder between -0.08 and 0.02, cut into levels."""
-    wave = (-0.03 + 0.05 * np.sin(COLS / 25)).astype(np.float32)
+    """From -0.05 to 0.03, with flat ends that make two levels of it."""
+    wave = (-0.01 + 0.04 * np.clip((COLS - 80) / 30, -1, 1)).astype(np.float32)
     level, sharp = np.full_like(wave, 0.5), np.full_like(wave, 0.5)
     parameters = for_range(PARAMETERS, float(np.ptp(wave)))
     maps = []
