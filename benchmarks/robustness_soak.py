@@ -1,12 +1,14 @@
 """All long robustness tests as one command: `tox -e soak`.
 
-    python benchmarks/robustness_soak.py [--quick] [--only fuzz kill] [--data DATA] [--save]
+    python benchmarks/robustness_soak.py [--quick] [--only fuzz kill] [--data DATA] [--jobs 2]
+                                         [--save]
 
 Kills, full disks, damaged files (mutations of seeds of every format), places and permissions,
 memory, checkpoints, batches and false alarms of the calibration. DATA is a folder with
 `pixel4/`, on which the verdicts on doubtful fits and the confidence are checked, too. Each part
 prints its figures, a table at the end says which promises were kept, and the exit status is the
 number of parts that broke one. Takes about an hour on two idle cores; `--quick` takes minutes.
+With `--jobs`, so many parts run at a time, but those that measure time run alone, at the end.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +27,7 @@ from results_file import add_save_option
 
 HERE = Path(__file__).parent
 TESTS = HERE.parent / "tests" / "batch"
+TIMED = ("checkpoint", "batch")  # parts that need an idle machine
 
 
 @dataclass(frozen=True)
@@ -113,10 +118,15 @@ class Outcome:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run every part and print the table; returns how many of them broke a promise."""
     chosen = _parse(arguments)
-    outcomes = []
-    for name, promise, command in commands(chosen.quick, chosen.data, chosen.save):
-        if not chosen.only or name in chosen.only:
-            outcomes.append(_run(name, promise, command))
+    parts = [
+        part
+        for part in commands(chosen.quick, chosen.data, chosen.save)
+        if not chosen.only or part[0] in chosen.only
+    ]
+    timed = [part for part in parts if chosen.jobs > 1 and part[0] in TIMED]
+    with ThreadPoolExecutor(chosen.jobs) as pool:
+        outcomes = list(pool.map(lambda part: _run(*part), [p for p in parts if p not in timed]))
+    outcomes += [_run(*part) for part in timed]
     print("\n" + "\n".join(map(str, outcomes)))
     broken = sum(not outcome.is_kept for outcome in outcomes)
     print(f"{len(outcomes)} parts, {broken} broken")
@@ -142,11 +152,16 @@ def commands(is_quick: bool, data: Path | None, save: bool) -> list[tuple[str, s
 
 
 def _run(name: str, promise: str, command: list[str]) -> Outcome:
-    print(f"\n=== {' '.join(Path(word).name for word in command[1:])}", flush=True)
+    """Run one part; its output is printed when it ends, so that parts do not mix theirs."""
+    print(f"=== started: {name}", flush=True)
     start = time.monotonic()
-    status = subprocess.run(command, check=False).returncode
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        status = subprocess.run(command, check=False, stdout=output, stderr=output).returncode
+        output.seek(0)
+        printed = output.read()
     outcome = Outcome(name, promise, status == 0, time.monotonic() - start)
-    print(f"=== {outcome}", flush=True)
+    words = " ".join(Path(word).name for word in command[1:])
+    print(f"\n=== {words}\n{printed}=== {outcome}", flush=True)
     return outcome
 
 
@@ -157,6 +172,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--only", nargs="+", help="names of parts, as in the table; default: all")
     parser.add_argument("--data", type=Path, help="folder with pixel4/, for doubtful fits")
+    parser.add_argument("--jobs", type=int, default=1, help="parts that run at a time; default 1")
     add_save_option(parser)
     return parser.parse_args(arguments)
 
