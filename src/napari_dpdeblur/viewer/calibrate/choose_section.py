@@ -66,6 +66,7 @@ class ChooseSection(QWidget):
         layout.addWidget(in_row(self.load_button, self.published_button))
         layout.addWidget(self.about)
         layout.addWidget(self.list, stretch=1)
+        layout.addStretch()  # where there is no list
         self.refresh()
 
     @property
