@@ -185,7 +185,7 @@ class WindowRobot:
         self.few_colors(self.window_picture(), 256).save(path, optimize=True)
 
     def few_colors(self, picture: Image.Image, count: int) -> Image.Image:
-        """A picture of the window with a palette, a quarter of it for what is not the canvas.
+        """A picture of the window with a palette, a part of it for what is not the canvas.
 
         A palette for the whole picture would give nearly all to a photo in the canvas.
         """
@@ -198,8 +198,10 @@ class WindowRobot:
         panels = picture.copy()
         panels.paste(panels.getpixel((1, 1)), tuple(round(scale * edge) for edge in edges))
         palette: list[int] = []
-        for part, share in ((panels, count // 4), (inner, count - count // 4)):
-            found = part.quantize(share, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        ways = (Image.Quantize.MAXCOVERAGE, Image.Quantize.MEDIANCUT)  # rare colours; usual ones
+        shares = (3 * count // 8, count - 3 * count // 8)
+        for part, share, way in zip((panels, inner), shares, ways, strict=True):
+            found = part.quantize(share, way, dither=Image.Dither.NONE)
             palette += (found.getpalette() or [])[: 3 * share]
         sheet = Image.new("P", (1, 1))
         sheet.putpalette(palette)

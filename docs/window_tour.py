@@ -64,7 +64,7 @@ class Tour(WindowRobot):
         panel = self.turn_to(OPEN)
         self.shot("01_open")
         self.click(panel, "open_samples")
-        self.settle(0.5)
+        self.settle(3.0)  # until the thumbnail is there
         picker = panel.findChild(QWidget, "sample_picker")
         self.shot("02_samples", picker)
         self.pick(picker.list, 0)
@@ -183,7 +183,7 @@ class Tour(WindowRobot):
             name = f"{self.group} MPI {text.lower()}"
             self.until(lambda name=name: self.is_shown(name), 60)
             self.settle(0.4)
-            self.shot(f"09_{text.split()[0].lower()}")
+            self.shot(f"09_layers_{text.split()[-1].lower()}")
             self.animate()
         return widget
 
@@ -203,7 +203,9 @@ class Tour(WindowRobot):
         slider = self.child(widget, "inspect_focus").slider
         low, high = float(slider.minimum()), float(slider.maximum())
         self.drag(slider, low + share * (high - low))
+        status = self.child(widget, "inspect_status")
         self.until(lambda: not np.array_equal(self.canvas(), before), 30)
+        self.until(lambda: status.text().startswith("Full size"), 60)
         self.settle(0.4)
         return self.canvas()
 

@@ -135,3 +135,29 @@ def test_the_names_of_the_curves_cover_none_and_follow_the_theme(qtbot):
     assert not legend.geometry().intersects(plot.plot.geometry())
     plot.start()
     assert legend.text() == ""
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_the_names_of_the_curves_can_be_read_in_every_theme(viewer, qtbot, theme):
+    """On the old code they stayed dark."""
+    before, viewer.theme = viewer.theme, theme
+    try:
+        plot = LossPlot()
+        viewer.window.add_dock_widget(plot, name="Losses", area="right")
+        for step in range(5):
+            plot.add({"data": 1.0 / (step + 1)})
+        plot.draw()
+        qtbot.waitUntil(plot.legend.isVisible, timeout=10_000)
+        qtbot.wait(200)
+        grey = brightness(plot.legend)
+        background = np.median(grey)
+        assert np.abs(grey - background).max() > 90
+        assert (background > 128) == (theme == "light")
+    finally:
+        viewer.theme = before
+
+
+def brightness(widget):
+    image = widget.grab().toImage()
+    sizes = range(image.height()), range(image.width())
+    return np.array([[image.pixelColor(x, y).lightness() for x in sizes[1]] for y in sizes[0]])

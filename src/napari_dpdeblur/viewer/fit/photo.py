@@ -16,7 +16,7 @@ TIP = (
     "Colour photo of the same scene, which gives the result of a green capture its colours; a file "
     "beside the capture with the same name is found by itself"
 )
-NO_PHOTO, NO_NEED = "None: the result is grey", "Not needed: the capture is in colour"
+NO_PHOTO, NO_NEED = "None: the result is grey", "Not needed: in colour"
 FILTER = f"Photos ({' '.join(f'*{suffix}' for suffix in PHOTO_SUFFIXES)});;All files (*)"
 
 

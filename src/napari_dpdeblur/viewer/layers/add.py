@@ -196,7 +196,7 @@ def _label_bars(viewer: Any) -> None:
     if overlay.visible and not overlay.text.startswith(BAR_TEXT.split("{")[0]):
         return
     overlay.text = "\n".join(texts)
-    overlay.position = "top_center"  # the bar is in the right corner
+    overlay.position = "top_left"  # the bar is in the right corner
     overlay.visible = bool(texts)
 
 

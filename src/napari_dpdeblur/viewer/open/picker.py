@@ -23,9 +23,15 @@ from qtpy.QtWidgets import (
 )
 
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.open.thumbnails import Thumbnails, capture_thumbnail, pixmap
+from napari_dpdeblur.viewer.open.thumbnails import (
+    Thumbnails,
+    capture_thumbnail,
+    pixmap,
+    thumbnail_of,
+)
 
 THUMBNAIL_PX = (128, 96)
+SYNTHETIC_PX = (336, 252)  # of which a thumbnail is made
 CELL_PX = (140, 142)
 SIZE_PX = (640, 470)
 SAMPLE = Qt.ItemDataRole.UserRole
@@ -110,8 +116,9 @@ class SamplePicker(QDialog):
             item.setIcon(QIcon(pixmap(None, THUMBNAIL_PX)))
             item.setTextAlignment(Qt.AlignmentFlag.AlignHCenter)
             self.list.addItem(item)
-            if sample.files and sample.is_here:
+            if sample.is_here:
                 make = partial(capture_thumbnail, sample.files, THUMBNAIL_PX)
+                make = make if sample.files else _synthetic_thumbnail
                 self._thumbnails.add(self.list.count() - 1, make)
 
     def _show_thumbnail(self, row: int, picture: Any) -> None:
@@ -127,6 +134,14 @@ class SamplePicker(QDialog):
         self.accept()
         for sample in chosen:
             put_layers(self._viewer, sample.open())
+
+
+def _synthetic_thumbnail() -> Any:
+    """The synthetic scene, made small in a fraction of a second."""
+    from napari_dpdeblur.datasets.synthetic.simulation import sample
+
+    width, height = SYNTHETIC_PX
+    return thumbnail_of(sample(height, width).capture, THUMBNAIL_PX)
 
 
 def _grid() -> QListWidget:
