@@ -117,9 +117,7 @@ class SamplePicker(QDialog):
             item.setTextAlignment(Qt.AlignmentFlag.AlignHCenter)
             self.list.addItem(item)
             if sample.is_here:
-                make = partial(capture_thumbnail, sample.files, THUMBNAIL_PX)
-                make = make if sample.files else _synthetic_thumbnail
-                self._thumbnails.add(self.list.count() - 1, make)
+                self._thumbnails.add(self.list.count() - 1, partial(_thumbnail, sample))
 
     def _show_thumbnail(self, row: int, picture: Any) -> None:
         self.list.item(row).setIcon(QIcon(pixmap(picture, THUMBNAIL_PX)))
@@ -136,12 +134,14 @@ class SamplePicker(QDialog):
             put_layers(self._viewer, sample.open())
 
 
-def _synthetic_thumbnail() -> Any:
-    """The synthetic scene, made small in a fraction of a second."""
-    from napari_dpdeblur.datasets.synthetic.simulation import sample
+def _thumbnail(sample: Sample) -> Any:
+    """Of the files, or of the synthetic scene, made small in a fraction of a second."""
+    from napari_dpdeblur.datasets.synthetic.simulation import sample as synthetic
 
+    if sample.files:
+        return capture_thumbnail(sample.files, THUMBNAIL_PX)
     width, height = SYNTHETIC_PX
-    return thumbnail_of(sample(height, width).capture, THUMBNAIL_PX)
+    return thumbnail_of(synthetic(height, width).capture, THUMBNAIL_PX)
 
 
 def _grid() -> QListWidget:
