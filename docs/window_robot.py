@@ -44,17 +44,19 @@ class WindowRobot:
     def choose_from_menu(self, *texts: str) -> None:
         """Click through a menu of the window, down to the last entry."""
         menu: Any = self.viewer.window._qt_window.menuBar()
-        for text in texts:
-            found = [a for a in menu.actions() if a.text().replace("&", "").startswith(text)]
-            if not found:
-                raise LookupError(f"no entry {text} in the menu")
-            place = menu.actionGeometry(found[0]).center()
-            QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=place)
-            self.settle(0.3)
-            menu = found[0].menu()
-        for popup in QApplication.topLevelWidgets():
-            if isinstance(popup, QMenu) and popup.isVisible():
-                popup.close()
+        try:
+            for text in texts:
+                found = [a for a in menu.actions() if a.text().replace("&", "").startswith(text)]
+                if not found:
+                    raise LookupError(f"no entry {text} in the menu")
+                place = menu.actionGeometry(found[0]).center()
+                QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=place)
+                self.settle(0.3)
+                menu = found[0].menu()
+        finally:
+            for popup in QApplication.topLevelWidgets():
+                if isinstance(popup, QMenu) and popup.isVisible():
+                    popup.close()
 
     def turn_page(self, bar: QTabBar, name: str) -> None:
         """Click a tab."""
@@ -197,12 +199,16 @@ class WindowRobot:
         inner = picture.crop(tuple(round(scale * edge) for edge in edges))
         panels = picture.copy()
         panels.paste(panels.getpixel((1, 1)), tuple(round(scale * edge) for edge in edges))
-        palette: list[int] = []
-        ways = (Image.Quantize.MAXCOVERAGE, Image.Quantize.MEDIANCUT)  # rare colours; usual ones
-        shares = (3 * count // 8, count - 3 * count // 8)
-        for part, share, way in zip((panels, inner), shares, ways, strict=True):
-            found = part.quantize(share, way, dither=Image.Dither.NONE)
-            palette += (found.getpalette() or [])[: 3 * share]
+        share = count // 5
+        frequent = sorted(panels.getcolors(panels.width * panels.height) or [], reverse=True)
+        palette = [value for _, color in frequent[:share] for value in color]
+        rare = Image.Quantize.MAXCOVERAGE
+        for part, rest, way in (
+            (panels, share, rare),
+            (inner, count - 2 * share, Image.Quantize.MEDIANCUT),
+        ):
+            found = part.quantize(rest, way, dither=Image.Dither.NONE)
+            palette += (found.getpalette() or [])[: 3 * rest]
         sheet = Image.new("P", (1, 1))
         sheet.putpalette(palette)
         return picture.quantize(palette=sheet, dither=Image.Dither.NONE)

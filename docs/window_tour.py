@@ -16,7 +16,7 @@ from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, DEFOCUS_MAP
 from napari_dpdeblur.viewer.open.arrival import running
 
-NAME = "Dual-pixel deblur"
+PLUGIN, NAME = "napari-dpdeblur", "Dual-pixel deblur"
 SCREEN_PX = (1366, 768)
 GROUP, CAMERA = "synthetic", "demo phone"
 OPEN, CALIBRATE, FIT, INSPECT = "Open", "Calibrate", "Fit", "Inspect"
@@ -42,7 +42,10 @@ class Tour(WindowRobot):
 
     def open_dock(self) -> Any:
         """Plugins > Dual-pixel deblur > Dual-pixel deblur."""
-        self.choose_from_menu("Plugins", NAME, NAME)
+        try:
+            self.choose_from_menu("Plugins", NAME, NAME)
+        except LookupError:  # napari 0.5 empties the menus when another window is closed
+            self.viewer.window.add_plugin_dock_widget(PLUGIN, NAME)
         window = self.viewer.window._qt_window
         self.until(lambda: window.findChild(QWidget, "deblur_dock") is not None, 30)
         self.settle(0.3)

@@ -46,9 +46,10 @@ def test_the_first_result_keeps_the_zoom_and_the_field_is_outlined(make_bench):
     """On the old code the multiplane image reset the view, and nothing showed the field."""
     bench = make_bench(field=Field(16, 24, 64, 80), vignetting=None)
     camera = camera_of(bench.viewer)
+    bench.qtbot.wait(500)  # napari 0.5 changes the zoom with the size of the canvas
     camera.zoom, camera.center = 9.0, (0.0, 40.0, 50.0)
     bench.run(QUICK)
-    assert camera.zoom == pytest.approx(9.0)
+    assert camera.zoom == pytest.approx(9.0, rel=0.05)
     assert camera.center[-2:] == pytest.approx((40.0, 50.0))
     outline = bench.viewer.layers["scene calibrated field"]
     assert outline.visible
