@@ -11,9 +11,21 @@ from typing import Any
 import numpy as np
 from napari._qt.dialogs.qt_notification import NapariQtNotification
 from PIL import Image
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QApplication, QFileDialog, QListWidget, QScrollArea, QWidget
+from qtpy.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QFileDialog,
+    QListWidget,
+    QMenu,
+    QScrollArea,
+    QSlider,
+    QStyle,
+    QStyleOptionSlider,
+    QTabBar,
+    QWidget,
+)
 
 ANIMATION_PX = (640, 360)
 
@@ -28,6 +40,73 @@ class WindowRobot:
     def is_shown(self, name: str) -> bool:
         """Whether a layer is there and visible."""
         return name in self.viewer.layers and bool(self.viewer.layers[name].visible)
+
+    def choose_from_menu(self, *texts: str) -> None:
+        """Click through a menu of the window, down to the last entry."""
+        menu: Any = self.viewer.window._qt_window.menuBar()
+        try:
+            for text in texts:
+                found = [a for a in menu.actions() if a.text().replace("&", "").startswith(text)]
+                if not found:
+                    raise LookupError(f"no entry {text} in the menu")
+                place = menu.actionGeometry(found[0]).center()
+                QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=place)
+                self.settle(0.3)
+                menu = found[0].menu()
+        finally:
+            for popup in QApplication.topLevelWidgets():
+                if isinstance(popup, QMenu) and popup.isVisible():
+                    popup.close()
+
+    def turn_page(self, bar: QTabBar, name: str) -> None:
+        """Click a tab."""
+        texts = [bar.tabText(index) for index in range(bar.count())]
+        place = bar.tabRect(texts.index(name)).center()
+        QTest.mouseClick(bar, Qt.MouseButton.LeftButton, pos=place)
+        self.settle(0.3)
+
+    def choose(self, box: QComboBox, text: str) -> None:
+        """Open a list of choices and click one."""
+        QTest.mouseClick(box, Qt.MouseButton.LeftButton)
+        # Qt takes an earlier click for the end of the one that has opened the list.
+        self.settle(1.5 * QApplication.doubleClickInterval() / 1000)
+        entries = box.view()
+        index = entries.model().index(box.findText(text), 0)
+        entries.scrollTo(index)
+        place = entries.visualRect(index).center()
+        QTest.mouseClick(entries.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        self.settle(0.3)
+        if box.currentText() != text:
+            raise LookupError(f"{text} cannot be chosen from {box.objectName()}")
+
+    def drag(self, slider: QSlider, value: float) -> None:
+        """Drag the handle of a slider with the mouse to where a value lies."""
+        begin, end = self._handle(slider), self._handle(slider, value)
+        QTest.mousePress(slider, Qt.MouseButton.LeftButton, pos=begin)
+        for share in (0.3, 0.6, 0.9, 1.0):
+            QTest.mouseMove(slider, begin + (end - begin) * share)
+            self.settle(0.05)
+        QTest.mouseRelease(slider, Qt.MouseButton.LeftButton, pos=end)
+        self.settle()
+
+    def _handle(self, slider: QSlider, value: float | None = None) -> QPoint:
+        """The middle of the handle, at another value if there is one."""
+        option = QStyleOptionSlider()
+        slider.initStyleOption(option)
+        if value is not None:
+            low, high = float(slider.minimum()), float(slider.maximum())
+            share = (value - low) / (high - low)
+            option.sliderPosition = round(
+                option.minimum + share * (option.maximum - option.minimum)
+            )
+        place: QPoint = (
+            slider.style()
+            .subControlRect(
+                QStyle.ComplexControl.CC_Slider, option, QStyle.SubControl.SC_SliderHandle, slider
+            )
+            .center()
+        )
+        return place
 
     def pick(self, entries: QListWidget, row: int) -> None:
         """Click an entry of a list."""
@@ -105,10 +184,34 @@ class WindowRobot:
         if other is not None:
             other.grab().save(str(path))
             return
-        colors = self.window_picture().quantize(
-            256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
-        )
-        colors.save(path, optimize=True)
+        self.few_colors(self.window_picture(), 256).save(path, optimize=True)
+
+    def few_colors(self, picture: Image.Image, count: int) -> Image.Image:
+        """A picture of the window with a palette, a part of it for what is not the canvas.
+
+        A palette for the whole picture would give nearly all to a photo in the canvas.
+        """
+        window = self.viewer.window._qt_window
+        canvas = window.centralWidget()
+        scale = picture.width / window.width()
+        corner = canvas.mapTo(window, QPoint(0, 0))
+        edges = [corner.x(), corner.y(), corner.x() + canvas.width(), corner.y() + canvas.height()]
+        inner = picture.crop(tuple(round(scale * edge) for edge in edges))
+        panels = picture.copy()
+        panels.paste(panels.getpixel((1, 1)), tuple(round(scale * edge) for edge in edges))
+        share = count // 5
+        frequent = sorted(panels.getcolors(panels.width * panels.height) or [], reverse=True)
+        palette = [value for _, color in frequent[:share] for value in color]
+        rare = Image.Quantize.MAXCOVERAGE
+        for part, rest, way in (
+            (panels, share, rare),
+            (inner, count - 2 * share, Image.Quantize.MEDIANCUT),
+        ):
+            found = part.quantize(rest, way, dither=Image.Dither.NONE)
+            palette += (found.getpalette() or [])[: 3 * rest]
+        sheet = Image.new("P", (1, 1))
+        sheet.putpalette(palette)
+        return picture.quantize(palette=sheet, dither=Image.Dither.NONE)
 
     def animate(self, repeats: int = 1) -> None:
         """Add the window to the animated picture."""

@@ -71,11 +71,24 @@ def viewer(display: None, qtbot: Any, _window: Any) -> Iterator[Any]:
 
 def _empty(viewer: Any) -> None:
     viewer.window.remove_dock_widget("all")
+    _remove_lost_docks(viewer.window._qt_window)
     gui_queue(viewer).finish()  # of layers that a test has not waited for
     viewer.layers.clear()
     listing_of(viewer).remove(listing_of(viewer).entries)
     viewer.dims.ndisplay = 2
     gc.collect()
+
+
+def _remove_lost_docks(window: Any) -> None:
+    """Those whose widget a test has closed: napari does not know them any more."""
+    from qtpy.QtCore import Qt
+    from qtpy.QtWidgets import QDockWidget
+
+    right = Qt.DockWidgetArea.RightDockWidgetArea
+    for dock in window.findChildren(QDockWidget):
+        if window.dockWidgetArea(dock) == right:
+            window.removeDockWidget(dock)
+            dock.deleteLater()
 
 
 @pytest.fixture(scope="session")

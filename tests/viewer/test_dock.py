@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ from napari_dpdeblur.viewer.layers.convert import capture_layers, run_layers
 from napari_dpdeblur.viewer.open.cameras import camera_of, last_folder, note, recall
 from napari_dpdeblur.viewer.open.fit_queue import fit_queue
 from napari_dpdeblur.viewer.shared import remembered
-from napari_dpdeblur.viewer.shared.controls import section, text_label
+from napari_dpdeblur.viewer.shared.controls import SteadyLabel, section, text_label
 
 PATIENCE_MS = 240_000
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -149,6 +150,31 @@ def test_texts_do_not_move_the_buttons(dock, qtbot, scene_capture, viewer):
     calibrate.show_verdict("<br>".join(["Verdict: bad"] * 30))
     qtbot.wait(100)
     assert calibrate.panel.cancel_button.mapTo(dock, QPoint(0, 0)) == place
+
+
+def test_no_line_of_a_label_of_fixed_height_is_cut(dock, qtbot):
+    """On the old code the second line of two was cut below."""
+    for tab in (OPEN, FIT):
+        for label in dock.show_tab(tab).findChildren(SteadyLabel):
+            qtbot.waitUntil(label.isVisible, timeout=10_000)
+            label.setText("\n".join("g" * label.lines))
+            assert label.height() >= label.heightForWidth(label.width())
+
+
+def test_a_click_on_a_calibration_chooses_it_for_the_fit(
+    dock, viewer, qtbot, scene_capture, calibration
+):
+    """On the old code the fit took the one that was opened last."""
+    put_layers(viewer, capture_layers(scene_capture))
+    first, second = replace(calibration, camera="first"), replace(calibration, camera="second")
+    for lens in (first, second):
+        put_layers(viewer, calibration_layers(lens))
+    choose = dock.show_tab(CALIBRATE).choose
+    qtbot.waitUntil(lambda: choose.list.count() == 2, timeout=10_000)
+    for row, lens in ((0, first), (1, second), (0, first)):
+        place = choose.list.visualItemRect(choose.list.item(row)).center()
+        qtbot.mouseClick(choose.list.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        assert dock.tab(FIT).inputs.calibration is lens
 
 
 def test_plain_names(dock):

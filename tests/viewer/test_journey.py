@@ -15,9 +15,11 @@ from load_script import load_script
 from napari_dpdeblur.calibration import load_calibration
 from napari_dpdeblur.results import read_run
 from napari_dpdeblur.viewer.layers import queries
+from napari_dpdeblur.viewer.layers.camera import grid_of
 from napari_dpdeblur.viewer.layers.metadata import ALL_IN_FOCUS, DEFOCUS_MAP, MPI
 from napari_dpdeblur.viewer.open.listing import listing_of
 
+CAMERA = "demo phone"  # as the tour calls it
 SIZE = (192, 256)
 PICKED = "2026_02"
 
@@ -59,6 +61,10 @@ def test_the_whole_journey(script, tour, viewer, tmp_path):
     tour.look()
     check_map_on_canvas(tour)
 
+    before, after = tour.compare(widget)
+    assert not np.array_equal(before, after)
+    assert not grid_of(viewer).enabled
+
     widget = tour.inspect()
     near, far = tour.refocus_near_and_far(widget)
     assert not np.array_equal(near, far)
@@ -78,14 +84,14 @@ def test_a_calibration_is_measured(script, tour, viewer, tmp_path):
     quick = {"iterations": 20, "rough_iterations": 10}
     verdict = tour.calibrate(tmp_path / "shoot", {**settings, **quick})
     assert "Verdict" in verdict
-    check_calibration(script, viewer, tmp_path)
+    check_calibration(viewer, tmp_path)
 
 
-def check_calibration(script, viewer, folder):
-    made = queries.calibrations(viewer)[script.CAMERA]
+def check_calibration(viewer, folder):
+    made = queries.calibrations(viewer)[CAMERA]
     saved = load_calibration(folder / "phone.dpcal")
     assert saved.content_hash() == made.content_hash()
-    assert saved.camera == script.CAMERA
+    assert saved.camera == CAMERA
     # The views differ as those of the simulated lens do: left lies to the left.
     offsets = np.arange(saved.kernels.shape[-1]) - saved.kernels.shape[-1] // 2
     centroids = (saved.kernels.sum(axis=-2) * offsets).sum(axis=-1)
@@ -127,7 +133,7 @@ def check_reopened(viewer, before, folder):
 def check_same_lens(tour, lens):
     """Refocusing uses the kernels of the fit, not a round aperture."""
     widget = tour.turn_to("Inspect")
-    tour.child(widget, "inspect_tabs").setCurrentIndex(1)
+    tour.turn_page(tour.child(widget, "inspect_tabs").tabBar(), "Refocus")
     tour.settle(1.0)
     assert np.array_equal(widget.source.calibration.kernels, lens.kernels)
     tour.refocus(widget, 0.2)

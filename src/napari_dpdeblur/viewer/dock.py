@@ -65,6 +65,7 @@ class DeblurDock(DockedWidget):
         self._viewer = queries.unwrapped_viewer(napari_viewer)
         self._made: dict[str, DockedWidget] = {}
         self._capture: Any = None  # the one that was picked last
+        self._calibration: Any = None  # likewise
         self._is_saving = False
         narrow_remembered_choice()
         self._make_tabs()
@@ -81,8 +82,12 @@ class DeblurDock(DockedWidget):
             self._page(name).layout().addWidget(self._made[name])
             if name == OPEN:
                 made.opened.connect(self._choose_capture)
+            if name == CALIBRATE:
+                made.used.connect(self._choose_calibration)
             if name == FIT and self._capture is not None:
                 made.inputs.choose_capture(self._capture)
+            if name == FIT and self._calibration is not None:
+                made.inputs.choose_calibration(self._calibration)
         return self._made[name]
 
     def show_tab(self, name: str) -> Any:
@@ -222,6 +227,11 @@ class DeblurDock(DockedWidget):
         self._capture = capture
         if FIT in self._made:  # making it takes a moment, for which nobody should wait now
             self.tab(FIT).inputs.choose_capture(capture)
+
+    def _choose_calibration(self, calibration: Any) -> None:
+        self._calibration = calibration
+        if FIT in self._made:
+            self.tab(FIT).inputs.choose_calibration(calibration)
 
     def _result_group(self) -> str | None:
         """The result of the active layer, or else the newest one."""

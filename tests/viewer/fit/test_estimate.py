@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from napari_dpdeblur.calibration import Field, save_calibration
+from napari_dpdeblur.capture import open_capture
 from napari_dpdeblur.fitting import FitSettings
 from napari_dpdeblur.viewer.fit.estimate import (
     USUAL_START_S,
@@ -58,3 +59,10 @@ def test_only_what_is_fitted_counts(scene_capture, calibration, tmp_path):
     assert text.startswith("96 x 128 px: about")
     text, _ = estimate_text(scene_capture, inner, STANDARD, (10, 20, 40, 50))
     assert text.startswith("40 x 50 px: about")
+
+
+def test_the_field_of_the_published_folder_is_known(pixel4_data):
+    """On the old code the whole frame was counted until the folder had been read."""
+    capture = open_capture(pixel4_data / "pixel4" / "005_left.png")
+    text, _ = estimate_text(capture, pixel4_data / "pixel4" / "calibration", STANDARD, None)
+    assert text.startswith("1008 x 1344 px, the calibrated field: about")

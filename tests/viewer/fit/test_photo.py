@@ -42,6 +42,8 @@ def test_a_colour_pair_takes_no_photo(qtbot, tmp_path):
     control.line.setText("photo.jpg")
     control.follow(_capture(tmp_path, channels=3))
     assert control.path is None
+    control.line.clear()
+    assert control.line.placeholderText() == "Not needed: in colour"
 
 
 def test_the_command_names_the_photo(tmp_path):

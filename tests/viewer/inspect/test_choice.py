@@ -151,7 +151,9 @@ def test_all_layers_coloured_by_depth(viewer_model, result, inspect, qtbot):
     assert front[0] > front[2] + 20  # warm in front of the focus, blue behind it
     assert back[2] > back[0] + 20
     assert not widget.layers_panel.slider.isEnabled()
+    assert widget.layers_panel.text.text() == "All 2 layers"
     widget.layers_panel.channel.setCurrentIndex(0)
+    assert widget.layers_panel.text.text().startswith("Layer ")
     assert widget.layers_panel.slider.isEnabled()
 
 

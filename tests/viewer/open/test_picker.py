@@ -24,7 +24,7 @@ def test_all_samples_have_names_and_those_on_disk_thumbnails(
     assert texts[2] == "Pixel 4, scene 002\n(download)"  # not among the test data
     assert "Canon R6, box 001\n(download)" in texts
     assert len(set(texts)) == len(texts) == 39
-    qtbot.waitUntil(lambda: len(made) == 6, timeout=60_000)
+    qtbot.waitUntil(lambda: len(made) == 7, timeout=60_000)
     assert all(picture.shape == (96, 128, 3) and picture.std() > 10 for _, picture in made)
     assert not picker.buttons.button(QDialogButtonBox.StandardButton.Open).isEnabled()
 

@@ -33,8 +33,9 @@ MIN_LIST_PX = 28
 RECORD = Qt.ItemDataRole.UserRole
 SOME = "Click a calibration to use it for the open capture:"
 NONE = (
-    "No calibration lies near the open captures. Load one, estimate the lens from captures, or "
-    "measure it with a screen: see the other tabs."
+    "No calibration lies near the open captures. Load one, or go on: the tab Fit then estimates "
+    "the lens from the capture itself. The other tabs estimate it from several captures, or "
+    "measure it with a screen."
 )
 NO_CAPTURE = "Open a capture first: the calibrations near it are listed here."
 
@@ -66,6 +67,7 @@ class ChooseSection(QWidget):
         layout.addWidget(in_row(self.load_button, self.published_button))
         layout.addWidget(self.about)
         layout.addWidget(self.list, stretch=1)
+        layout.addStretch()  # where there is no list
         self.refresh()
 
     @property

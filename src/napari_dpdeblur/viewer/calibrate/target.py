@@ -56,7 +56,7 @@ class TargetChoice(QWidget):
             width, height = screen_size_px(screen)
             self.screens.addItem(f"{screen.name()}, {width} x {height} px", screen)
         known_inch = screen_diagonal_inch(self._screen()) or DEFAULT_INCH
-        self.diagonal = _length("diagonal", "Diagonal of the screen", known_inch, " inch", 5, 120)
+        self.diagonal = _length("diagonal", "Diagonal of the screen", known_inch, " in", 5, 120)
         self.distance = _length(
             "distance", "Distance from the camera to the screen", DEFAULT_CM, " cm", 5, 500
         )

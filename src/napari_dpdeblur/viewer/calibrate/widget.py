@@ -43,6 +43,7 @@ class CalibrateWidget(CalibrateControls):
     """Measures the blur kernels of a camera with a screen, estimates or loads them."""
 
     _layers_changed = Signal()
+    used = Signal(object)  # the calibration that somebody has chosen, loaded or made
 
     def __init__(self, napari_viewer: Any) -> None:
         self._viewer = queries.unwrapped_viewer(napari_viewer)
@@ -101,6 +102,7 @@ class CalibrateWidget(CalibrateControls):
         self.calibration, self._group = chosen, chosen.camera
         self.show_verdict(verdict_html(chosen.verdict, chosen.front))
         self._enable_files(not self.panel.worker.is_running)
+        self.used.emit(chosen)
 
     def load(self, path: Path) -> None:
         """Load a calibration file or a published folder, in the background."""
@@ -205,6 +207,7 @@ class CalibrateWidget(CalibrateControls):
     def _show_kernels(self, elapsed: str) -> None:
         self._viewer.layers.selection.active = queries.layer_of(self._viewer, self._group, KERNELS)
         self.panel.say(f"Done in {elapsed}.")
+        self.used.emit(self.calibration)
 
     def _report_cancelled(self, seen: Progress | None) -> None:
         self.lens.clear()

@@ -100,7 +100,7 @@ class FitControls(JobControls):
         looks = in_row(self.preview_region_button, self.preview_whole_button)
         self.compare = CompareBar(self._viewer, self)
         self.compare.failed.connect(show_error)
-        parts = [self.main_form, self.visible_only, looks, self.compare, self.plot, self.more]
+        parts = [self.main_form, self.visible_only, looks, self.compare, self.more, self.plot]
         # The notes come and go above the buttons, which stay where they are.
         self.notes = FitNotes(self)
         lay_out_scrolling(self, parts, pinned=[self.notes, self.estimate, self.panel])

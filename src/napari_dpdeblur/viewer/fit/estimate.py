@@ -9,7 +9,6 @@ import numpy as np
 
 from napari_dpdeblur.array_types import Crop
 from napari_dpdeblur.calibration import Calibration
-from napari_dpdeblur.calibration.file_format import read_header
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.fitting.resources import (
@@ -22,6 +21,7 @@ from napari_dpdeblur.fitting.resources import (
 from napari_dpdeblur.fitting.settings import FitSettings
 from napari_dpdeblur.jobs.fit_job import crop_of, place_of
 from napari_dpdeblur.viewer.layers.field import covers_frame
+from napari_dpdeblur.viewer.open.calibrations import geometry
 from napari_dpdeblur.viewer.shared import remembered
 from napari_dpdeblur.viewer.shared.worker_panel import duration_text
 
@@ -110,14 +110,14 @@ def _size(
 
 
 def _stored_size(path: Path | None, frame: tuple[int, int]) -> tuple[int, int]:
-    """Size of the field of a calibration file, by its header; else that of the frame."""
+    """Size of the field of a calibration file or folder; else that of the frame."""
     if path is None:
         return frame
     try:
-        header = read_header(path)
-    except CalibrationError:  # a folder, or damaged: known when it is read
+        (_, field), _ = geometry(path)
+    except CalibrationError:  # damaged: known when it is read
         return frame
-    return header.field[2], header.field[3]
+    return field[0], field[1]
 
 
 def _key(settings: FitSettings) -> str:

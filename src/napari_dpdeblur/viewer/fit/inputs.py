@@ -134,6 +134,14 @@ class FitInputs(QObject):
         if index >= 0:
             self.captures.setCurrentIndex(index)
 
+    def choose_calibration(self, calibration: Calibration) -> None:
+        """Choose a calibration that is open, as the user would in the list."""
+        indices = range(self.calibrations.count())
+        index = next((i for i in indices if self.calibrations.itemData(i) is calibration), -1)
+        if index >= 0:
+            self._keep_choice()
+            self.calibrations.setCurrentIndex(index)
+
     def choose_estimate(self) -> None:
         """Estimate the lens from the capture."""
         self._keep_choice()

@@ -36,6 +36,7 @@ class LossPlot(QWidget):
         self.plot.setLabel("bottom", "step", color=INK)
         for side in ("left", "bottom"):
             axis = self.plot.getAxis(side)
+            axis.enableAutoSIPrefix(False)
             axis.setStyle(maxTickLevel=0, tickLength=TICK_PX)
             axis.setPen(INK)
             axis.setTextPen(INK)

@@ -16,6 +16,7 @@ TIP = (
     "Colour photo of the same scene, which gives the result of a green capture its colours; a file "
     "beside the capture with the same name is found by itself"
 )
+NO_PHOTO, NO_NEED = "None: the result is grey", "Not needed: in colour"
 FILTER = f"Photos ({' '.join(f'*{suffix}' for suffix in PHOTO_SUFFIXES)});;All files (*)"
 
 
@@ -28,7 +29,7 @@ class PhotoInput(QWidget):
         super().__init__(parent)
         self.line = QLineEdit()
         self.line.setObjectName("photo")
-        self.line.setPlaceholderText("None: the result is grey")
+        self.line.setPlaceholderText(NO_PHOTO)
         self.line.setClearButtonEnabled(True)
         self.line.setToolTip(TIP)
         browse = browse_button("choose_photo", "Choose a colour photo", self._browse)
@@ -48,7 +49,9 @@ class PhotoInput(QWidget):
     def follow(self, capture: DualPixelCapture | None) -> None:
         """Forget the photo of another capture, and look for that of this one beside it."""
         files = None if capture is None else capture.source.files
-        self.setEnabled(capture is None or capture.shape[1] == 1)
+        is_grey = capture is None or capture.shape[1] == 1
+        self.setEnabled(is_grey)
+        self.line.setPlaceholderText(NO_PHOTO if is_grey else NO_NEED)
         if files == self._files:
             return
         self._files = files

@@ -14,6 +14,7 @@ from napari_dpdeblur.array_types import Crop, FloatArray
 from napari_dpdeblur.jobs.messages import Progress
 from napari_dpdeblur.viewer.layers import convert, queries
 from napari_dpdeblur.viewer.layers.add import block_layer_list, decorate, put_unselected, set_look
+from napari_dpdeblur.viewer.layers.camera import keep_view
 from napari_dpdeblur.viewer.layers.metadata import (
     ALL_IN_FOCUS,
     DEFOCUS_MAP,
@@ -132,9 +133,25 @@ class PreviewLayers:
                 layer.visible = True
                 self._occluded.hide_below(layer)
 
+    def _replace(self, kind: str) -> None:
+        """Show a picture in colour after grey ones, for which napari needs another layer."""
+        old = self._shown.pop(kind)
+        is_visible = old.visible
+        self._occluded.leave_out(old)
+        _remove(self._viewer, old)
+        self._add(kind)
+        if is_visible:
+            self._reveal()
+
     def _change(self, kind: str) -> None:
-        layer, picture = self._shown[kind], self._newest.pop(kind)
+        layer, picture = self._shown[kind], self._newest[kind]
+        if layer in self._viewer.layers and picture.ndim == 3 and not getattr(layer, "rgb", False):
+            self._replace(kind)
+            return
+        del self._newest[kind]
         if layer in self._viewer.layers:
+            if getattr(layer, "rgb", False) and picture.ndim == 2:
+                picture = np.repeat(picture[..., None], 3, axis=-1)
             data, options, _ = _live_layer(kind, picture, self._group, self._place)
             with block_layer_list(self._viewer):
                 layer.data = data
@@ -162,7 +179,9 @@ def _raise_map(viewer: Any, group: str) -> None:
 
 def _remove(viewer: Any, layer: Any) -> None:
     if layer in viewer.layers:
-        viewer.layers.remove(layer)
+        layer.visible = True  # napari 0.9 may crash when a hidden layer is removed
+        with keep_view(viewer):
+            viewer.layers.remove(layer)
 
 
 def _live_layer(kind: str, picture: FloatArray, group: str, place: Crop) -> LayerData:

@@ -108,6 +108,7 @@ class LayersPanel(QWidget):
         channel, source = self.channel.currentText(), self._source
         for control in (self.slider, self.back, self.front):
             control.setEnabled(channel != BY_DEPTH)  # which shows all layers at once
+        self._describe(self.slider.value())
         if channel == TRANSPARENT:
             self._worker.drop()
             self._canvas.show(source.layer)
@@ -158,6 +159,9 @@ class LayersPanel(QWidget):
     def _describe(self, number: int) -> None:
         source = self._source
         if source is None or not 0 <= number < source.layers:
+            return
+        if self.channel.currentText() == BY_DEPTH:
+            self.text.setText(f"All {source.layers} layers")
             return
         scale = float(source.stack.defocus_scales[number])
         # Counted as napari's slider does.

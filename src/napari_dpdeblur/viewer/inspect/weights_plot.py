@@ -33,6 +33,8 @@ class WeightsPlot(QWidget):
         self._plot.setYRange(0.0, 1.0, padding=0.08)
         self._plot.setLabel("bottom", "defocus scale")
         self._plot.setLabel("left", "weight")
+        for side in ("bottom", "left"):
+            self._plot.getAxis(side).enableAutoSIPrefix(False)  # it would write 500 (x0.001)
         self._bars = pyqtgraph.BarGraphItem(x=[0.0], height=[0.0], width=0.0, brush=BAR_COLOR)
         self._mean = pyqtgraph.InfiniteLine(pen=pyqtgraph.mkPen(MEAN_COLOR, width=2))
         self._plot.addItem(self._bars)

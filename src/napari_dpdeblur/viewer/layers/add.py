@@ -98,6 +98,9 @@ def _put(viewer: Any, new: LayerData) -> Layer:
     info = layer_info(new)
     layer = None if info is None else layer_of(viewer, info.group, info.kind)
     if layer is None or not _accepts(layer, options, layer_type):
+        if layer is not None and layer in viewer.layers:  # grey, where the new one is in colour
+            layer.visible = True  # napari 0.9 may crash when a hidden layer is removed
+            viewer.layers.remove(layer)
         layer = Layer.create(*new)
         viewer.add_layer(layer)
         return layer
@@ -193,7 +196,7 @@ def _label_bars(viewer: Any) -> None:
     if overlay.visible and not overlay.text.startswith(BAR_TEXT.split("{")[0]):
         return
     overlay.text = "\n".join(texts)
-    overlay.position = "top_center"  # the bar is in the right corner
+    overlay.position = "top_left"  # the bar is in the right corner
     overlay.visible = bool(texts)
 
 

@@ -48,7 +48,7 @@ def fitness(calibration: Calibration | Path | None, capture: DualPixelCapture) -
     if calibration is None:
         return True, ESTIMATED
     try:
-        sizes, orientation = _geometry(calibration)
+        sizes, orientation = geometry(calibration)
     except CalibrationError as error:
         return False, str(error)
     height, width = _size(capture)
@@ -80,7 +80,8 @@ def _grade(calibration: Calibration | Path) -> str:
     return f"; verdict: {verdict['grade']}"
 
 
-def _geometry(calibration: Calibration | Path) -> Geometry:
+def geometry(calibration: Calibration | Path) -> Geometry:
+    """Size of the frame and of the field, and the orientation; of a file by its header."""
     if isinstance(calibration, Calibration):
         field = calibration.field
         return (calibration.frame_shape, (field.height, field.width)), calibration.orientation

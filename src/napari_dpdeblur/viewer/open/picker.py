@@ -23,9 +23,15 @@ from qtpy.QtWidgets import (
 )
 
 from napari_dpdeblur.viewer.layers.add import put_layers
-from napari_dpdeblur.viewer.open.thumbnails import Thumbnails, capture_thumbnail, pixmap
+from napari_dpdeblur.viewer.open.thumbnails import (
+    Thumbnails,
+    capture_thumbnail,
+    pixmap,
+    thumbnail_of,
+)
 
 THUMBNAIL_PX = (128, 96)
+SYNTHETIC_PX = (336, 252)  # of which a thumbnail is made
 CELL_PX = (140, 142)
 SIZE_PX = (640, 470)
 SAMPLE = Qt.ItemDataRole.UserRole
@@ -110,9 +116,8 @@ class SamplePicker(QDialog):
             item.setIcon(QIcon(pixmap(None, THUMBNAIL_PX)))
             item.setTextAlignment(Qt.AlignmentFlag.AlignHCenter)
             self.list.addItem(item)
-            if sample.files and sample.is_here:
-                make = partial(capture_thumbnail, sample.files, THUMBNAIL_PX)
-                self._thumbnails.add(self.list.count() - 1, make)
+            if sample.is_here:
+                self._thumbnails.add(self.list.count() - 1, partial(_thumbnail, sample))
 
     def _show_thumbnail(self, row: int, picture: Any) -> None:
         self.list.item(row).setIcon(QIcon(pixmap(picture, THUMBNAIL_PX)))
@@ -127,6 +132,16 @@ class SamplePicker(QDialog):
         self.accept()
         for sample in chosen:
             put_layers(self._viewer, sample.open())
+
+
+def _thumbnail(sample: Sample) -> Any:
+    """Of the files, or of the synthetic scene, made small in a fraction of a second."""
+    from napari_dpdeblur.datasets.synthetic.simulation import sample as synthetic
+
+    if sample.files:
+        return capture_thumbnail(sample.files, THUMBNAIL_PX)
+    width, height = SYNTHETIC_PX
+    return thumbnail_of(synthetic(height, width).capture, THUMBNAIL_PX)
 
 
 def _grid() -> QListWidget:

@@ -15,7 +15,7 @@ from qtpy.QtCore import QObject, Qt, Signal
 from qtpy.QtGui import QColor, QImage, QPainter, QPixmap
 
 from napari_dpdeblur.array_types import Picture
-from napari_dpdeblur.capture import open_capture
+from napari_dpdeblur.capture import DualPixelCapture, open_capture
 from napari_dpdeblur.results.preview import tone_curve, white_point
 
 WIDTH_PX, HEIGHT_PX = 64, 48
@@ -24,7 +24,11 @@ EMPTY_COLOR, ARROW_COLOR = "#404850", "#c0c8d0"
 
 def capture_thumbnail(files: Sequence[Path], size: tuple[int, int] = (WIDTH_PX, HEIGHT_PX)) -> Any:
     """The left view as bytes (h, w) or (h, w, 3), at most ``size``: width, height."""
-    capture = open_capture(*files)
+    return thumbnail_of(open_capture(*files), size)
+
+
+def thumbnail_of(capture: DualPixelCapture, size: tuple[int, int]) -> Any:
+    """The left view of a capture that is open, likewise."""
     view = np.moveaxis(capture.views[0], 0, -1)
     height = view.shape[0] * capture.pixel_aspect
     factor = min(size[0] / view.shape[1], size[1] / height)

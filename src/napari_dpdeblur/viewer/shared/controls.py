@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from qtpy.QtCore import QEvent, QObject, QSize, Qt
-from qtpy.QtGui import QIcon, QPixmap, QShowEvent
+from qtpy.QtGui import QIcon, QPixmap
 from qtpy.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -21,6 +21,7 @@ from qtpy.QtWidgets import (
 from superqt import QCollapsible
 
 MARGIN_PX = 6
+PROBE_PX = 1000  # wide enough for a line with a single letter
 COLLAPSED, EXPANDED = "▶", "▼"
 # As napari's own accent; white on it is readable in the dark and in the light theme.
 PROMINENT = (
@@ -105,6 +106,9 @@ def text_label(name: str, tip: str) -> QLabel:
     return label
 
 
+_NEW_LOOK = (QEvent.Type.Show, QEvent.Type.Polish, QEvent.Type.StyleChange, QEvent.Type.FontChange)
+
+
 class SteadyLabel(QLabel):
     """A text that never changes its height, so that it moves nothing; the tooltip has all of it."""
 
@@ -123,13 +127,25 @@ class SteadyLabel(QLabel):
         super().setText(text)
         self.setToolTip(text or self._tip)
 
-    def showEvent(self, event: QShowEvent) -> None:
-        """Qt: only now the font and the padding are known, which napari's theme sets."""
-        super().showEvent(event)
-        probe = QLabel("\n".join("x" * self._lines), self.parentWidget())
-        probe.ensurePolished()
-        self.setFixedHeight(probe.sizeHint().height())
-        probe.deleteLater()
+    @property
+    def lines(self) -> int:
+        """How many lines of text there is room for."""
+        return self._lines
+
+    def event(self, event: QEvent) -> bool:
+        """Qt: only later the font and the padding are known, which napari's theme sets."""
+        handled = bool(super().event(event))
+        if event.type() in _NEW_LOOK:
+            self._fix_height()
+        return handled
+
+    def _fix_height(self) -> None:
+        text = self.text()
+        super().setText("\n".join("x" * self._lines))
+        height = self.heightForWidth(PROBE_PX)
+        super().setText(text)
+        if height > 0 and height != self.height():
+            self.setFixedHeight(height)
 
 
 def section(title: str, name: str, tip: str, content: QWidget) -> QCollapsible:
