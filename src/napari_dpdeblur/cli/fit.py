@@ -157,6 +157,7 @@ def _fitted(
         checkpoint=checkpoint,
         photo=photo,
         progress=not arguments.json,
+        lazy_layers=True,
     )
 
 

@@ -127,7 +127,7 @@ def _layers(context: FitContext, mpi: MultiplaneImage) -> MultiplaneImage:
         own = None if mpi.defocus is None else _enlarged_layers(problem, mpi.defocus)
         return MultiplaneImage(color, alpha, scales, own)
     size = mpi.color.nbytes + mpi.alpha.nbytes * (1 if mpi.defocus is None else 2)
-    if size > LAYER_SHARE * context.budget_bytes:
+    if context.lazy_layers or size > LAYER_SHARE * context.budget_bytes:
         return MultiplaneImage(mpi.color, mpi.alpha, scales, mpi.defocus)
     own = None if mpi.defocus is None else _computed(mpi.defocus)
     return MultiplaneImage(_computed(mpi.color), _computed(mpi.alpha), scales, own)
