@@ -54,6 +54,8 @@ class SummedBlur:
         self._planes = [lit for lit in planes if lit]
         self._starts = [0, *accumulate(len(lit) for lit in self._planes)]
         self._spectrum = spectrum
+        owner = [i for i, lit in enumerate(self._planes) for _ in lit]
+        self._owner = torch.tensor(owner, dtype=torch.long, device=spectrum.device)
 
     def __call__(self, planes: Tensor) -> Tensor:
         """Views (V, C, H, W) of planes (Q, C, H, W)."""
@@ -64,10 +66,11 @@ class SummedBlur:
             part, spectrum, owner = self._of(tiles)
             cut = part.views(padded)
             lit = [cut[i][q] for i, number in enumerate(tiles) for q in self._planes[number]]
-            light = torch.fft.rfft2(torch.stack(lit))[:, None]
-            windows: Tensor = torch.fft.irfft2(
-                _summed(light, spectrum[:, :, None], owner), s=part.fft_px
-            )
+            light = torch.fft.rfft2(torch.stack(lit))[:, None] * spectrum[:, :, None]
+            if len(light) > len(tiles):  # some tiles have several planes
+                empty = light.new_zeros(len(tiles), *light.shape[1:])
+                light = empty.index_add_(0, owner, light)
+            windows: Tensor = torch.fft.irfft2(light, s=part.fft_px)
             return windows
 
         def add(tiles: range, windows: Tensor) -> None:
@@ -84,8 +87,8 @@ class SummedBlur:
 
         def correlated(tiles: range) -> Tensor:
             part, spectrum, owner = self._of(tiles)
-            light = torch.fft.rfft2(part.scatter_adjoint(views))
-            gathered = _correlated(light, spectrum[:, :, None], owner)
+            light = torch.fft.rfft2(part.scatter_adjoint(views))[owner]
+            gathered = light.mul_(spectrum[:, :, None].conj()).sum(1)
             windows: Tensor = torch.fft.irfft2(gathered, s=part.fft_px)
             return windows
 
@@ -99,10 +102,10 @@ class SummedBlur:
         self._in_groups(views, correlated, add)
         return _divided(self._windows.fold(padded), count)
 
-    def _of(self, tiles: range) -> tuple[TileWindows, Tensor, list[int]]:
+    def _of(self, tiles: range) -> tuple[TileWindows, Tensor, Tensor]:
         """Windows of some tiles, spectra of their planes, and the tile that each belongs to."""
         pairs = slice(self._starts[tiles.start], self._starts[tiles.stop])
-        owner = [i for i, number in enumerate(tiles) for _ in self._planes[number]]
+        owner = self._owner[pairs] - tiles.start
         return self._windows.restricted(tiles), self._spectrum[pairs], owner
 
     def _in_groups(
@@ -115,37 +118,6 @@ class SummedBlur:
         windows = max(planes_per_tile, 1) * self._spectrum.shape[1] * images.shape[1]
         count = group_size(self._windows, windows, images.device)
         in_groups(len(self._planes), count, compute, keep, images.device)
-
-
-def _summed(light: Tensor, spectrum: Tensor, owner: list[int]) -> Tensor:
-    """Products of planes and their spectra, those of each tile added: (tiles, V, C, n, m).
-
-    One after the other: adding by index takes longer than the products.
-    """
-    if len(owner) == owner[-1] + 1:  # one plane in each tile
-        return light * spectrum
-    shape = torch.broadcast_shapes(light.shape[1:], spectrum.shape[1:])
-    summed = light.new_empty(owner[-1] + 1, *shape)
-    for pair, tile in enumerate(owner):
-        if pair == 0 or owner[pair - 1] != tile:
-            torch.mul(light[pair], spectrum[pair], out=summed[tile])
-        else:
-            summed[tile].addcmul_(light[pair], spectrum[pair])
-    return summed
-
-
-def _correlated(light: Tensor, spectrum: Tensor, owner: list[int]) -> Tensor:
-    """Views (tiles, V, C, n, m) times the conjugate spectra of planes, summed over the views.
-
-    Conjugated before and after, because there are fewer tiles and sums than products.
-    """
-    turned = light.conj_physical_()
-    gathered = light.new_empty(len(owner), *light.shape[2:])
-    for pair, tile in enumerate(owner):
-        torch.mul(turned[tile, 0], spectrum[pair, 0], out=gathered[pair])
-        for view in range(1, light.shape[1]):
-            gathered[pair].addcmul_(turned[tile, view], spectrum[pair, view])
-    return gathered.conj_physical_()
 
 
 def _divided(images: Tensor, count: int) -> Tensor:

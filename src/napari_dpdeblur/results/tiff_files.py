@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from napari_dpdeblur.files import open_regular
 from napari_dpdeblur.files.plain import parse_json
 from napari_dpdeblur.files.reading import accessing
 from napari_dpdeblur.files.tiff_tiles import TILE_PX, PixelsOf, TiledPage
-from napari_dpdeblur.optics.lazy_layers import LazyLayers, largest
+from napari_dpdeblur.optics.lazy_layers import LazyLayers, largest, one_ahead
 from napari_dpdeblur.optics.mpi import MultiplaneImage
 
 SOFTWARE = "napari-dpdeblur"
@@ -86,7 +84,7 @@ def write_mpi(
     big = layers * height * width * (4 * np.dtype(page.dtype).itemsize + 4) > CLASSIC_TIFF_BYTES
     with tifffile.TiffWriter(path, bigtiff=big) as writer:
         for layer, (own_color, own_alpha, own_defocus) in enumerate(
-            _one_ahead(color, alpha, defocus)
+            one_ahead(color, alpha, defocus)
         ):
             varying = None if own_defocus is None else _varying(own_defocus[0], scales[layer])
             description = _page_description(layer, layers, channels, scales[layer])
@@ -103,22 +101,6 @@ def write_mpi(
             )
             if varying is not None:
                 _write_tiles(writer, below, _plain_tiles(varying), photometric="minisblack")
-
-
-def _one_ahead(*stacks: FloatArray | LazyLayers | None) -> Iterator[list[Any]]:
-    """The layers of all stacks, each computed while the one before it is being written."""
-
-    def computed(layer: int) -> list[Any]:
-        return [None if stack is None else np.asarray(stack[layer]) for stack in stacks]
-
-    count = max(len(stack) for stack in stacks if stack is not None)
-    with ThreadPoolExecutor(1) as pool:
-        ahead = pool.submit(computed, 0)
-        for layer in range(1, count + 1):
-            current = ahead.result()
-            if layer < count:
-                ahead = pool.submit(computed, layer)
-            yield current
 
 
 def _write_tiles(
