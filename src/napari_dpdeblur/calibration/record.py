@@ -225,15 +225,19 @@ class Calibration:
 
     def content_hash(self) -> str:
         """SHA-256 of everything that affects a result: kernels, geometry, vignetting."""
+        return self._content_hash
+
+    @cached_property
+    def _content_hash(self) -> str:
         geometry = (self.rows, self.cols, *astuple(self.field), *self.frame_shape, self.orientation)
         # Without an excess the hash is the same as before excesses existed.
         excess = self.excess_variance_px2 if any(self.excess_variance_px2) else ()
         digest = hashlib.sha256(repr((*geometry, *excess)).encode())
         for array in (self.kernels, self.vignetting):
-            digest.update(b"none" if array is None else array.astype("<f4").tobytes())
+            digest.update(b"none" if array is None else np.ascontiguousarray(array, "<f4").data)
         if self.front_kernels is not None:  # the hash of one side alone is the same as before
             digest.update(repr(self.front_scale).encode())
-            digest.update(self.front_kernels.astype("<f4").tobytes())
+            digest.update(np.ascontiguousarray(self.front_kernels, "<f4").data)
         return digest.hexdigest()
 
     def describe(self) -> dict[str, Any]:

@@ -8,9 +8,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from napari_dpdeblur.cli.arguments import (
@@ -34,6 +32,7 @@ from napari_dpdeblur.cli.lens import (
     lens_of,
 )
 from napari_dpdeblur.cli.photo import add_photo_arguments, given_registration
+from napari_dpdeblur.computing.loading import fast_loading, load_ahead
 from napari_dpdeblur.errors import DpDeblurError, ResultError
 
 if TYPE_CHECKING:
@@ -78,18 +77,14 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Check all input that can be checked quickly, then fit and write."""
-    from napari_dpdeblur.results import check_run_folder, write_run
+    with fast_loading():
+        settings, capture, calibration, kept = _given(arguments)
+        photo = given_registration(arguments, capture, settings)
 
-    settings = given_settings(arguments)
-    check_run_folder(arguments.output, arguments.overwrite)
-    kept = checkpoint_path(arguments.output)
-    capture, calibration = _given(arguments)
-    check_given_distances(arguments.known_distance, capture, calibration, arguments.crop)
-    photo = given_registration(arguments, capture, settings)
-
-    from napari_dpdeblur.calibration.kept_estimate import checkpoint_of, forget_lens
-    from napari_dpdeblur.fitting import Checkpoint
-    from napari_dpdeblur.fitting.resources import memory_of
+        from napari_dpdeblur.calibration.kept_estimate import checkpoint_of, forget_lens
+        from napari_dpdeblur.fitting import Checkpoint
+        from napari_dpdeblur.fitting.resources import memory_of
+        from napari_dpdeblur.results import write_run
 
     checkpoint = Checkpoint(kept, arguments.resume)
     lens = lens_path(arguments.output)
@@ -114,13 +109,25 @@ def run(arguments: argparse.Namespace) -> None:
     _print(result, need_bytes, arguments)
 
 
-def _given(arguments: argparse.Namespace) -> tuple[DualPixelCapture, Calibration | None]:
-    """The capture and the calibration, read at the same time, while torch is being loaded."""
+def _given(
+    arguments: argparse.Namespace,
+) -> tuple[FitSettings, DualPixelCapture, Calibration | None, Path]:
+    """Settings, capture, calibration and the path of the checkpoint, once all are checked.
+
+    The files are read at the same time, while torch is being loaded.
+    """
+    from napari_dpdeblur.results import check_run_folder
+
+    settings = given_settings(arguments)
+    check_run_folder(arguments.output, arguments.overwrite)
+    kept = checkpoint_path(arguments.output)
     if all(Path(path).exists() for path in arguments.capture):  # else there is nothing to fit
-        Thread(target=import_module, args=("torch",)).start()
+        load_ahead("torch")
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(given_calibration, arguments.calibration)
-        return open_given_capture(arguments), reading.result()
+        capture, calibration = open_given_capture(arguments), reading.result()
+    check_given_distances(arguments.known_distance, capture, calibration, arguments.crop)
+    return settings, capture, calibration, kept
 
 
 def _lens(
@@ -150,6 +157,7 @@ def _fitted(
         checkpoint=checkpoint,
         photo=photo,
         progress=not arguments.json,
+        lazy_layers=True,
     )
 
 

@@ -48,6 +48,7 @@ class FitContext:
     is_told: bool = False  # whether an event has carried the doubts
     shown: FloatArray | None = None  # the last complete preview (C, h, w)
     budget_bytes: int = LARGEST_BUDGET_BYTES  # memory that the fit may use
+    lazy_layers: bool = False  # whether those of the result are computed when they are used
 
     def event(
         self,

@@ -34,6 +34,7 @@ def fit(
     control: Control | None = None,
     checkpoint: Checkpoint | str | Path | None = None,
     photo: Photo | Registration | str | Path | None = None,
+    lazy_layers: bool = False,
     **changes: Any,
 ) -> Result:
     """Recover the all-in-focus image, the defocus map and the layers of a capture.
@@ -47,6 +48,7 @@ def fit(
     ``checkpoint`` is a file for the state: the same call after an interruption resumes from it,
     and the file is removed at the end. ``photo`` is a colour photo of the scene, or its file: it
     gives the result of a green capture its colours; one that does not match is a ``FitError``.
+    ``lazy_layers`` computes the layers only when they are used: faster if they are only saved.
     """
     from napari_dpdeblur.fitting.checkpoint import Checkpoint
     from napari_dpdeblur.fitting.resources import memory_of
@@ -66,6 +68,7 @@ def fit(
         control=control,
         checkpoint=kept,
         photo=matched,
+        lazy_layers=lazy_layers,
     )
     if callable(progress):
         result = finish(events, progress)

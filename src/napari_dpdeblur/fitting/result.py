@@ -50,7 +50,7 @@ def signature(
     """SHA-256 of everything that decides the result."""
     parts = {
         "version": __version__,
-        "capture": [hashlib.sha256(capture.raw.tobytes()).hexdigest(), str(capture.raw.dtype)],
+        "capture": [_pixel_hash(capture), str(capture.raw.dtype)],
         "levels": [capture.black, capture.white, capture.encoding],
         "pixels": [capture.pixel_aspect, capture.row_upsampling, capture.orientation],
         "calibration": calibration.content_hash(),
@@ -60,6 +60,10 @@ def signature(
     if photo is not None:
         parts["photo"] = photo.content_hash()
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _pixel_hash(capture: DualPixelCapture) -> str:
+    return hashlib.sha256(np.ascontiguousarray(capture.raw).data).hexdigest()
 
 
 def make_result(
@@ -123,7 +127,7 @@ def _layers(context: FitContext, mpi: MultiplaneImage) -> MultiplaneImage:
         own = None if mpi.defocus is None else _enlarged_layers(problem, mpi.defocus)
         return MultiplaneImage(color, alpha, scales, own)
     size = mpi.color.nbytes + mpi.alpha.nbytes * (1 if mpi.defocus is None else 2)
-    if size > LAYER_SHARE * context.budget_bytes:
+    if context.lazy_layers or size > LAYER_SHARE * context.budget_bytes:
         return MultiplaneImage(mpi.color, mpi.alpha, scales, mpi.defocus)
     own = None if mpi.defocus is None else _computed(mpi.defocus)
     return MultiplaneImage(_computed(mpi.color), _computed(mpi.alpha), scales, own)

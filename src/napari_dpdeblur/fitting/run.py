@@ -55,6 +55,7 @@ def fit_events(
     control: Control | None = None,
     checkpoint: Checkpoint | None = None,
     photo: Registration | None = None,
+    lazy_layers: bool = False,
 ) -> Generator[FitEvent, None, Result]:
     """Fit a multiplane image to one dual-pixel capture.
 
@@ -62,8 +63,11 @@ def fit_events(
     ``crop`` is (top, left, height, width) in the calibrated field. ``control`` pauses or cancels
     from another thread, within a second; ``checkpoint`` saves the state and resumes from it.
     ``photo``, aligned by ``register``, gives the result of a green capture its colours.
+    ``lazy_layers`` leaves the layers of the result to be computed when they are used, as those of
+    large results always are: for a caller that only writes them.
     """
-    steps = _guarded(capture, calibration, settings or FitSettings(), crop, checkpoint, photo)
+    settings = settings or FitSettings()
+    steps = _guarded(capture, calibration, settings, crop, checkpoint, photo, lazy_layers)
     return controlled(steps, control) if control is not None else steps
 
 
@@ -74,6 +78,7 @@ def _guarded(
     crop: Crop | None,
     checkpoint: Checkpoint | None,
     photo: Registration | None,
+    lazy_layers: bool,
 ) -> Generator[FitEvent, None, Result]:
     """The fit with a check of the memory, which it releases, and with errors as FitError."""
     device = resolve_device(settings.device)
@@ -81,7 +86,11 @@ def _guarded(
         need_bytes = memory_of(capture, calibration, settings, crop, photo is not None)
         require_memory(need_bytes, capture.name, settings.memory_gb)
     try:
-        return (yield from _fit(capture, calibration, settings, device, crop, checkpoint, photo))
+        return (
+            yield from _fit(
+                capture, calibration, settings, device, crop, checkpoint, photo, lazy_layers
+            )
+        )
     except Exception as error:
         traceback.clear_frames(error.__traceback__)  # they hold the tensors of the fit
         if isinstance(error, RuntimeError | MemoryError):
@@ -99,6 +108,7 @@ def _fit(
     crop: Crop | None,
     checkpoint: Checkpoint | None,
     photo: Registration | None,
+    lazy_layers: bool,
 ) -> Generator[FitEvent, None, Result]:
     """The fit itself; when it ends, nothing references its tensors."""
     with _threads(settings.threads):
@@ -112,6 +122,7 @@ def _fit(
             capture, calibration, settings, crop, problem, clock, name, checkpoint, state
         )
         context.budget_bytes = memory_budget(settings.memory_gb)
+        context.lazy_layers = lazy_layers and photo is None
         _check_input(context)
         search = yield from search_defocus(context)
         notes, look_swapped = scene_notes(search, settings, calibration)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,6 +107,22 @@ class EnlargedLayers(LazyLayers):
 def largest(values: FloatArray) -> float:
     """Largest absolute value, without a copy."""
     return max(float(values.max()), -float(values.min()))
+
+
+def one_ahead(*stacks: FloatArray | LazyLayers | None) -> Iterator[list[Any]]:
+    """The layers of all stacks, each computed while the one before it is being used."""
+
+    def computed(layer: int) -> list[Any]:
+        return [None if stack is None else np.asarray(stack[layer]) for stack in stacks]
+
+    count = max(len(stack) for stack in stacks if stack is not None)
+    with ThreadPoolExecutor(1) as pool:
+        ahead = pool.submit(computed, 0)
+        for layer in range(1, count + 1):
+            current = ahead.result()
+            if layer < count:
+                ahead = pool.submit(computed, layer)
+            yield current
 
 
 def enlarged(images: FloatArray, size: tuple[int, int]) -> FloatArray:

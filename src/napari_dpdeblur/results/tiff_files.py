@@ -18,7 +18,7 @@ from napari_dpdeblur.files import open_regular
 from napari_dpdeblur.files.plain import parse_json
 from napari_dpdeblur.files.reading import accessing
 from napari_dpdeblur.files.tiff_tiles import TILE_PX, PixelsOf, TiledPage
-from napari_dpdeblur.optics.lazy_layers import LazyLayers, largest
+from napari_dpdeblur.optics.lazy_layers import LazyLayers, largest, one_ahead
 from napari_dpdeblur.optics.mpi import MultiplaneImage
 
 SOFTWARE = "napari-dpdeblur"
@@ -83,10 +83,12 @@ def write_mpi(
     # Classic TIFF is limited to 4 GB.
     big = layers * height * width * (4 * np.dtype(page.dtype).itemsize + 4) > CLASSIC_TIFF_BYTES
     with tifffile.TiffWriter(path, bigtiff=big) as writer:
-        for layer in range(layers):
-            varying = None if defocus is None else _varying(defocus[layer][0], scales[layer])
+        for layer, (own_color, own_alpha, own_defocus) in enumerate(
+            one_ahead(color, alpha, defocus)
+        ):
+            varying = None if own_defocus is None else _varying(own_defocus[0], scales[layer])
             description = _page_description(layer, layers, channels, scales[layer])
-            pixels = _rgba(np.asarray(color[layer]), np.asarray(alpha[layer][0]), page.dtype)
+            pixels = _rgba(own_color, own_alpha[0], page.dtype)
             _write_tiles(
                 writer,
                 page,
