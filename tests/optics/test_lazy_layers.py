@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from napari_dpdeblur.optics import MultiplaneImage
-from napari_dpdeblur.optics.lazy_layers import EnlargedLayers
+from napari_dpdeblur.optics.lazy_layers import EnlargedLayers, one_ahead
 
 
 @pytest.fixture
@@ -48,3 +48,25 @@ def test_a_multiplane_image_may_be_lazy(lazy: EnlargedLayers) -> None:
     same = MultiplaneImage(np.asarray(lazy), np.asarray(alpha), scales)
     np.testing.assert_array_equal(shown.all_in_focus(), same.all_in_focus())
     np.testing.assert_array_equal(shown.defocus_map(), same.defocus_map())
+
+
+def test_layers_that_are_computed_one_ahead_are_the_same(lazy: EnlargedLayers) -> None:
+    plain = np.arange(len(lazy), dtype=np.float32)[:, None]
+    found = list(one_ahead(lazy, None, plain))
+    assert len(found) == len(lazy)
+    for layer, (first, nothing, second) in enumerate(found):
+        np.testing.assert_array_equal(first, lazy[layer])
+        np.testing.assert_array_equal(second, plain[layer])
+        assert nothing is None
+
+
+def test_an_error_of_a_layer_that_is_computed_ahead_is_raised() -> None:
+    class Broken(EnlargedLayers):
+        def __getitem__(self, index: object) -> np.ndarray:
+            if index == 1:
+                raise OSError("no space left")
+            return super().__getitem__(index)
+
+    broken = Broken(np.ones((3, 1, 2, 2), np.float32), (4, 4))
+    with pytest.raises(OSError, match="no space left"):
+        list(one_ahead(broken))
