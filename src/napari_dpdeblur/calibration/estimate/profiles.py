@@ -19,15 +19,15 @@ from napari_dpdeblur.capture import DualPixelCapture
 PROFILES: dict[str, PupilParameters] = {
     "neutral": PupilParameters(),
     "pixel": PupilParameters(
-        edge=math.log(0.08),
-        rim=0.45,
-        coma=-0.9,
+        edge=math.log(0.12),
+        rim=0.3,
+        coma=-1.4,
         barrel_radius=1.37,
         barrel_shift=0.16,
-        split_softness=math.log(0.75),
-        split_shift=0.6,
-        contrast=2.4,
-        astigmatism=0.25,
+        split_softness=math.log(0.85),
+        split_shift=0.8,
+        contrast=2.6,
+        astigmatism=0.4,
     ),
     "canon full frame": PupilParameters(
         split_softness=math.log(1.8), softness_growth=0.3, split_shift=0.4, contrast=1.3
@@ -36,9 +36,16 @@ PROFILES: dict[str, PupilParameters] = {
 FAMILIES = {"canon": "canon full frame", "pixel": "pixel"}  # by a word in camera or format
 
 
-def spread(parameters: SpreadParameters) -> Tensor:
-    """Standard deviations in the order of the parameters."""
-    return torch.tensor([getattr(parameters, name) for name in NAMES])
+# Of the disc that both views share; the others tell the views apart.
+SHARED = ("edge", "rim", "coma", "barrel_radius", "barrel_shift", "aspect", "astigmatism")
+
+
+def spread(parameters: SpreadParameters, has_optics: bool = False) -> Tensor:
+    """Standard deviations in the order of the parameters, smaller where the optics are known."""
+    share = parameters.known_optics if has_optics else 1.0
+    return torch.tensor(
+        [getattr(parameters, name) * (share if name in SHARED else 1.0) for name in NAMES]
+    )
 
 
 def chosen_profile(captures: Sequence[DualPixelCapture], profile: Profile) -> str:

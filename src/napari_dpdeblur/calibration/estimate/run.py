@@ -136,7 +136,7 @@ def _posed(
         evidence=[one for one in evidence if len(one.tiles)],
         field=geometry.field(),
         prior=prior,
-        spread=spread(settings.spread),
+        spread=spread(settings.spread, has_optics=geometry.radius_px is not None),
         radius_px=geometry.radius_of_estimate,
         disparity_px=geometry.disparity_px / geometry.pitch_px,
         scales=all_scales(settings.lens, geometry.farthest_scale),

@@ -88,8 +88,10 @@ class TileParameters(SettingsModel):
 class SpreadParameters(SettingsModel):
     """Standard deviations of the parameters of the pupil around a generic lens."""
 
-    edge: float = setting(0.35, NO_UNIT, "Of the logarithm of the softness of the rim.", gt=0)
-    rim: float = setting(0.5, NO_UNIT, "Of the brightness of the rim relative to the centre.", gt=0)
+    edge: float = setting(0.1, NO_UNIT, "Of the logarithm of the softness of the rim.", gt=0)
+    rim: float = setting(
+        0.15, NO_UNIT, "Of the brightness of the rim relative to the centre.", gt=0
+    )
     coma: float = setting(0.5, NO_UNIT, "Of the slope of the brightness, at the edge.", gt=0)
     barrel_radius: float = setting(0.3, RADII, "Of the radius of the barrel.", gt=0)
     barrel_shift: float = setting(0.3, RADII, "Of its shift at the edge of the field.", gt=0)
@@ -104,6 +106,14 @@ class SpreadParameters(SettingsModel):
     contrast_growth: float = setting(0.5, "logit", "Of its growth towards the edge.", gt=0)
     aspect: float = setting(0.08, NO_UNIT, "Of the logarithm of height over width.", gt=0)
     astigmatism: float = setting(0.15, NO_UNIT, "Of the logarithm of the radial stretch.", gt=0)
+    known_optics: float = setting(
+        0.1,
+        "share of the spread",
+        "Of the shape that both views share when the optics give the size of the blur: their "
+        "difference says little about it, and it need not make up for a wrong size.",
+        gt=0,
+        le=1,
+    )
 
 
 class VerdictParameters(SettingsModel):
