@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -19,15 +20,15 @@ from napari_dpdeblur.capture import DualPixelCapture
 PROFILES: dict[str, PupilParameters] = {
     "neutral": PupilParameters(),
     "pixel": PupilParameters(
-        edge=math.log(0.12),
-        rim=0.3,
-        coma=-1.4,
+        edge=math.log(0.08),
+        rim=0.45,
+        coma=-0.9,
         barrel_radius=1.37,
         barrel_shift=0.16,
-        split_softness=math.log(0.85),
-        split_shift=0.8,
-        contrast=2.6,
-        astigmatism=0.4,
+        split_softness=math.log(0.75),
+        split_shift=0.6,
+        contrast=2.4,
+        astigmatism=0.25,
     ),
     "canon full frame": PupilParameters(
         split_softness=math.log(1.8), softness_growth=0.3, split_shift=0.4, contrast=1.3
@@ -40,8 +41,16 @@ FAMILIES = {"canon": "canon full frame", "pixel": "pixel"}  # by a word in camer
 SHARED = ("edge", "rim", "coma", "barrel_radius", "barrel_shift", "aspect", "astigmatism")
 
 
-def spread(parameters: SpreadParameters, has_optics: bool = False) -> Tensor:
-    """Standard deviations in the order of the parameters, smaller where the optics are known."""
+def generic_lens(profile: str, parameters: SpreadParameters, has_optics: bool) -> Tensor:
+    """Parameters of the lens of a profile; its rim is hard where the optics are known."""
+    lens = PROFILES[profile]
+    if has_optics:
+        lens = replace(lens, edge=math.log(parameters.known_optics_edge))
+    return lens.tensor()
+
+
+def spread(parameters: SpreadParameters, has_optics: bool) -> Tensor:
+    """Standard deviations in the order of the parameters."""
     share = parameters.known_optics if has_optics else 1.0
     return torch.tensor(
         [getattr(parameters, name) * (share if name in SHARED else 1.0) for name in NAMES]

@@ -31,7 +31,7 @@ class PupilParameters:
     u' = u + split_shift x + split_cubic x^3 + split_offset.
     """
 
-    edge: float = math.log(0.06)  # log of the softness of the rim
+    edge: float = math.log(0.14)  # log of the softness of the rim
     rim: float = 0.0  # how much brighter the rim is than the centre
     coma: float = 0.0  # slope of the brightness towards the corners
     barrel_radius: float = 1.3

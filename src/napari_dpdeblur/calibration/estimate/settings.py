@@ -88,10 +88,8 @@ class TileParameters(SettingsModel):
 class SpreadParameters(SettingsModel):
     """Standard deviations of the parameters of the pupil around a generic lens."""
 
-    edge: float = setting(0.1, NO_UNIT, "Of the logarithm of the softness of the rim.", gt=0)
-    rim: float = setting(
-        0.15, NO_UNIT, "Of the brightness of the rim relative to the centre.", gt=0
-    )
+    edge: float = setting(0.35, NO_UNIT, "Of the logarithm of the softness of the rim.", gt=0)
+    rim: float = setting(0.5, NO_UNIT, "Of the brightness of the rim relative to the centre.", gt=0)
     coma: float = setting(0.5, NO_UNIT, "Of the slope of the brightness, at the edge.", gt=0)
     barrel_radius: float = setting(0.3, RADII, "Of the radius of the barrel.", gt=0)
     barrel_shift: float = setting(0.3, RADII, "Of its shift at the edge of the field.", gt=0)
@@ -109,10 +107,13 @@ class SpreadParameters(SettingsModel):
     known_optics: float = setting(
         0.1,
         "share of the spread",
-        "Of the shape that both views share when the optics give the size of the blur: their "
+        "Of the shape that both views share when the optics give the size of the blur: the views' "
         "difference says little about it, and it need not make up for a wrong size.",
         gt=0,
         le=1,
+    )
+    known_optics_edge: float = setting(
+        0.06, RADII, "Softness of the rim in that case: the image of an aperture is hard.", gt=0
     )
 
 
