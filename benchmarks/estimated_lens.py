@@ -142,7 +142,9 @@ def _synthetic(options: argparse.Namespace, folder: Path) -> list[str]:
     left, exact = (folder / "scene" / f"synthetic{end}" for end in ("_left.pgm", ".dpcal"))
     truth = tifffile.imread(folder / "scene" / "synthetic_all_in_focus.tif")
     lens = folder / "lens.dpcal"
-    views = [str(left), "--output", str(lens), "--overwrite"]
+    tiles = load_calibration(exact)  # the same tiles, so that kernels can be compared
+    grid = ["--grid", f"{tiles.cols}x{tiles.rows}"]
+    views = [str(left), "--output", str(lens), "--overwrite", *grid]
     time_s, memory_gb = run_measured(["calibrate", "estimate", *views])
     psnr = {}
     for name, calibration in (("exact", exact), ("estimated", lens)):

@@ -123,6 +123,7 @@ def _smallest_between(a: _Residual, b: _Residual, parameters: EvidenceParameters
         t = ((a.cost - product) / curvature).clamp(0, 1)
     both = 2 * t * (1 - t)
     cost = (1 - t).square() * a.cost + t.square() * b.cost + both * product
+    cost = cost.clamp_min(0)  # a sum of squares, but for rounding
     # Interpolation averages noise, the more the less the two have in common: not to be rewarded.
     common = (a.filters.real * b.filters.real + a.filters.imag * b.filters.imag).sum(1)
     noise = 1 - both * (1 - common.mean((1, 2)).clamp(0, 1)[:, None, None])

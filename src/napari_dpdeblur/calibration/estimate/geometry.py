@@ -40,6 +40,11 @@ class Geometry:
     tiles: TileParameters
 
     @property
+    def has_optics(self) -> bool:
+        """Whether the optics give the size of the blur."""
+        return self.radius_px is not None
+
+    @property
     def radius_of_estimate(self) -> float | None:
         """Known radius at scale 1 in px of the estimate."""
         return None if self.radius_px is None else self.radius_px / self.pitch_px

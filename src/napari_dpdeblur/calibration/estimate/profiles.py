@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -36,9 +37,24 @@ PROFILES: dict[str, PupilParameters] = {
 FAMILIES = {"canon": "canon full frame", "pixel": "pixel"}  # by a word in camera or format
 
 
-def spread(parameters: SpreadParameters) -> Tensor:
+# Of the disc that both views share; the others tell the views apart.
+SHARED = ("edge", "rim", "coma", "barrel_radius", "barrel_shift", "aspect", "astigmatism")
+
+
+def generic_lens(profile: str, parameters: SpreadParameters, has_optics: bool) -> Tensor:
+    """Parameters of the lens of a profile; its rim is hard where the optics are known."""
+    lens = PROFILES[profile]
+    if has_optics:
+        lens = replace(lens, edge=math.log(parameters.known_optics_edge))
+    return lens.tensor()
+
+
+def spread(parameters: SpreadParameters, has_optics: bool) -> Tensor:
     """Standard deviations in the order of the parameters."""
-    return torch.tensor([getattr(parameters, name) for name in NAMES])
+    share = parameters.known_optics if has_optics else 1.0
+    return torch.tensor(
+        [getattr(parameters, name) * (share if name in SHARED else 1.0) for name in NAMES]
+    )
 
 
 def chosen_profile(captures: Sequence[DualPixelCapture], profile: Profile) -> str:

@@ -27,7 +27,7 @@ from napari_dpdeblur.calibration.estimate.optimise import (
     occurring_scales,
     optimise,
 )
-from napari_dpdeblur.calibration.estimate.profiles import PROFILES, chosen_profile, spread
+from napari_dpdeblur.calibration.estimate.profiles import chosen_profile, generic_lens, spread
 from napari_dpdeblur.calibration.estimate.pupil import NAMES, kernel_size_px, sampled_kernels
 from napari_dpdeblur.calibration.estimate.refine import refined
 from napari_dpdeblur.calibration.estimate.settings import EstimateSettings
@@ -86,7 +86,7 @@ def estimate_events(
     yield clock.event("disparity", 1, 1, f"disparity of up to {largest_px:.1f} px")
     profile = chosen_profile(captures, settings.profile)
     geometry = lens_geometry(square[0], largest_px, settings)
-    prior = PROFILES[profile].tensor()
+    prior = generic_lens(profile, settings.spread, geometry.has_optics)
     if largest_px < settings.disparity.in_focus_px:
         return _generic(captures, views, geometry, prior, profile, IN_FOCUS)
     problem = _posed(views.grey, geometry, prior, settings)
@@ -136,7 +136,7 @@ def _posed(
         evidence=[one for one in evidence if len(one.tiles)],
         field=geometry.field(),
         prior=prior,
-        spread=spread(settings.spread),
+        spread=spread(settings.spread, geometry.has_optics),
         radius_px=geometry.radius_of_estimate,
         disparity_px=geometry.disparity_px / geometry.pitch_px,
         scales=all_scales(settings.lens, geometry.farthest_scale),

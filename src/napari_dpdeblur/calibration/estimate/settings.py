@@ -104,6 +104,17 @@ class SpreadParameters(SettingsModel):
     contrast_growth: float = setting(0.5, "logit", "Of its growth towards the edge.", gt=0)
     aspect: float = setting(0.08, NO_UNIT, "Of the logarithm of height over width.", gt=0)
     astigmatism: float = setting(0.15, NO_UNIT, "Of the logarithm of the radial stretch.", gt=0)
+    known_optics: float = setting(
+        0.1,
+        "share of the spread",
+        "Of the shape that both views share when the optics give the size of the blur: the views' "
+        "difference says little about it, and it need not make up for a wrong size.",
+        gt=0,
+        le=1,
+    )
+    known_optics_edge: float = setting(
+        0.06, RADII, "Softness of the rim in that case: the image of an aperture is hard.", gt=0
+    )
 
 
 class VerdictParameters(SettingsModel):

@@ -1,0 +1,30 @@
+"""Generic lenses, with and without known optics."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from napari_dpdeblur.calibration.estimate.profiles import PROFILES, SHARED, generic_lens, spread
+from napari_dpdeblur.calibration.estimate.pupil import NAMES
+from napari_dpdeblur.calibration.estimate.settings import SpreadParameters
+
+LIMITS = SpreadParameters()
+
+
+def test_known_optics_leave_little_freedom_to_what_both_views_share() -> None:
+    ratio = spread(LIMITS, has_optics=True) / spread(LIMITS, has_optics=False)
+    expected = [LIMITS.known_optics if name in SHARED else 1.0 for name in NAMES]
+    torch.testing.assert_close(ratio, torch.tensor(expected))
+
+
+def test_known_optics_have_a_hard_rim_and_change_nothing_else() -> None:
+    for name, profile in PROFILES.items():
+        plain = generic_lens(name, LIMITS, has_optics=False)
+        hard = generic_lens(name, LIMITS, has_optics=True)
+        assert torch.equal(plain, profile.tensor())
+        assert math.isclose(
+            math.exp(hard[NAMES.index("edge")]), LIMITS.known_optics_edge, rel_tol=1e-5
+        )
+        assert torch.equal(hard[1:], plain[1:])
