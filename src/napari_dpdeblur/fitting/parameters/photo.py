@@ -83,7 +83,7 @@ class ColorParameters(SettingsModel):
         gt=0,
     )
     dark_level: float = setting(
-        0.01, "share of white", "Brightness of the photo below which noise hides colours.", gt=0
+        0.003, "share of white", "Brightness of the photo below which noise hides colours.", gt=0
     )
     clipped_weight: float = setting(
         0.02, SHARE, "Weight of pixels that are too bright in the photo.", ge=0, le=1
@@ -127,7 +127,7 @@ class ColorParameters(SettingsModel):
         le=1,
     )
     largest_ratio: float = setting(
-        12.0, NO_UNIT, "Largest ratio of red or blue to green; more is noise.", gt=1
+        60.0, NO_UNIT, "Largest ratio of red or blue to green; more is noise.", gt=1
     )
 
     @property
