@@ -327,3 +327,13 @@ def test_the_next_step_is_prominent_when_this_one_is_done(
     qtbot.waitUntil(lambda: dock.next_button.styleSheet() != "", timeout=10_000)
     assert dock.show_tab(FIT).panel.run_button.styleSheet() != ""
     assert isinstance(dock.next_button, QPushButton)
+
+
+def test_what_no_list_has_is_named_in_the_open_tab(dock, viewer, qtbot, scene_capture):
+    tab = dock.show_tab(OPEN)
+    assert "start with a sample" in tab.status.text()
+    put_layers(viewer, capture_layers(scene_capture))  # as a sample does
+    qtbot.waitUntil(lambda: tab.status.text() == "Open: scene.", timeout=30_000)
+    for name in ("scene left", "scene right"):
+        viewer.layers.remove(name)
+    qtbot.waitUntil(lambda: "start with a sample" in tab.status.text(), timeout=30_000)

@@ -29,9 +29,11 @@ from napari_dpdeblur.viewer.shared.controls import (
     push_button,
 )
 from napari_dpdeblur.viewer.shared.dock import DockedWidget
+from napari_dpdeblur.viewer.shared.timers import call_later
 
 FILTER = "Captures (*.png *.jpg *.jpeg *.tif *.tiff *.pgm *.cr2 *.cr3);;All files (*)"
 EMPTY = "Open a folder or the files of a capture, drop them onto the list, or start with a sample."
+UNLISTED = "Open: {}."
 
 
 class OpenWidget(DockedWidget):
@@ -58,6 +60,8 @@ class OpenWidget(DockedWidget):
         self.list.itemSelectionChanged.connect(self._update)
         self.listing.changed.connect(self._update)
         self.fits.changed.connect(self._update)
+        for event in self._layer_events():
+            event.connect(self._layers_changed)
         self._update()
 
     def add(self, paths: Sequence[Path]) -> None:
@@ -104,8 +108,19 @@ class OpenWidget(DockedWidget):
 
     def stop_all(self) -> None:
         """Kill the fits."""
+        for event in self._layer_events():
+            event.disconnect(self._layers_changed)
         self.list.stop()
         self.fits.stop()
+
+    def _layer_events(self) -> list[Any]:
+        events = self._viewer.layers.events
+        return [events.inserted, events.removed]
+
+    def _layers_changed(self, event: Any = None) -> None:
+        """A sample is open, although no list has it."""
+        if not self.listing.entries:
+            call_later(self._update)
 
     def _list_found(self, found: Found) -> None:
         captures, problem = found
@@ -202,7 +217,8 @@ class OpenWidget(DockedWidget):
         has_result = any(entry.run_folder is not None for entry in self.list.selected)
         self.result_button.setEnabled(has_result)
         if not self.listing.entries:
-            self.status.setText(EMPTY)
+            opened = ", ".join(queries.captures(self._viewer))
+            self.status.setText(UNLISTED.format(opened) if opened else EMPTY)
 
     def _folder(self) -> None:
         folder = QFileDialog.getExistingDirectory(self, "Open captures", last_folder())
