@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from napari.qt.threading import create_worker
 from napari.utils.notifications import show_error
 from qtpy.QtCore import Signal
@@ -13,6 +14,7 @@ from qtpy.QtWidgets import QFileDialog, QLineEdit, QVBoxLayout
 
 from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.viewer.layers import queries
+from napari_dpdeblur.viewer.layers.camera import zoom_to
 from napari_dpdeblur.viewer.layers.metadata import LEFT, layer_info
 from napari_dpdeblur.viewer.open.batch import FitPlan, ListedFits, opened_capture
 from napari_dpdeblur.viewer.open.cameras import last_folder
@@ -146,16 +148,20 @@ class OpenWidget(DockedWidget):
             for _, info in queries.described_layers(self._viewer)
             if info.capture is capture
         }
+        left_behind = []
         for layer, info in queries.described_layers(self._viewer):
             if info.capture is capture:
                 layer.visible = True
             elif info.group not in groups and layer.visible:
                 layer.visible = False
+                left_behind.append(layer)
         left = [
             layer
             for layer, info in queries.described_layers(self._viewer)
             if info.capture is capture and info.kind == LEFT
         ]
+        if left and left_behind and not _same_size(left[0], left_behind[-1]):
+            zoom_to(self._viewer, left)
         if left and layer_info(self._viewer.layers.selection.active or left[0]) is None:
             self._viewer.layers.selection.active = left[0]
         height, width = capture.shape[-2:]
@@ -237,3 +243,9 @@ class OpenWidget(DockedWidget):
         folder = QFileDialog.getExistingDirectory(self, "Save runs in", self.output.text())
         if folder:
             self.output.setText(folder)
+
+
+def _same_size(layer: Any, other: Any) -> bool:
+    """Whether two layers cover the same part of the canvas."""
+    edges, others = (np.asarray(each.extent.world)[:, -2:] for each in (layer, other))
+    return bool(np.allclose(edges, others, atol=1.0))
