@@ -62,7 +62,7 @@ def simulate_pairs(folder: Path, size: tuple[int, int] = (288, 384)) -> Path:
 
 
 def write_animation(tour: Tour, widget: QWidget, path: Path) -> None:
-    """The capture, the sharp picture, the map, the layers, and the focus going through them."""
+    """The capture, the fit, the result, its map and layers, and the focus going through them."""
     for share in np.linspace(0.95, 0.05, REFOCUS_FRAMES):
         tour.refocus(widget, float(share))
         tour.animate()

@@ -51,8 +51,10 @@ class WindowRobot:
                     raise LookupError(f"no entry {text} in the menu")
                 place = menu.actionGeometry(found[0]).center()
                 QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=place)
-                self.settle(0.3)
                 menu = found[0].menu()
+                if menu is not None:  # a click on a menu that is not there yet goes nowhere
+                    self.until(menu.isVisible, 10)
+                self.settle(0.3)
         finally:
             for popup in QApplication.topLevelWidgets():
                 if isinstance(popup, QMenu) and popup.isVisible():

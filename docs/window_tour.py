@@ -76,6 +76,7 @@ class Tour(WindowRobot):
         self.until(lambda: self.is_shown(f"{self.group} left") and not running(), 120)
         self.settle(0.8)
         self.shot("03_sample")
+        self.animate()
 
     def open_folder(self, folder: Path, row: int) -> None:
         """Open > Folder: a list of captures, of which one is picked."""
@@ -156,6 +157,7 @@ class Tour(WindowRobot):
             self.until(lambda: len(widget.plot.values().get("data", [])) > 6, timeout_s)
         self.settle(0.2)
         self.shot("06_fit_running")
+        self.animate()
         self.until(
             lambda: self.is_idle(widget) and self.group in queries.results(self.viewer), timeout_s
         )

@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from controls import assert_usable
 from fit_bench import ENDLESS, QUICK
@@ -35,6 +36,7 @@ from napari_dpdeblur.viewer.dock import (
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.calibration import calibration_layers
+from napari_dpdeblur.viewer.layers.camera import camera_of as view_of
 from napari_dpdeblur.viewer.layers.convert import capture_layers, run_layers
 from napari_dpdeblur.viewer.open.cameras import camera_of, last_folder, note, recall
 from napari_dpdeblur.viewer.open.fit_queue import fit_queue
@@ -327,3 +329,30 @@ def test_the_next_step_is_prominent_when_this_one_is_done(
     qtbot.waitUntil(lambda: dock.next_button.styleSheet() != "", timeout=10_000)
     assert dock.show_tab(FIT).panel.run_button.styleSheet() != ""
     assert isinstance(dock.next_button, QPushButton)
+
+
+def test_what_no_list_has_is_named_in_the_open_tab(dock, viewer, qtbot, scene_capture):
+    tab = dock.show_tab(OPEN)
+    assert "start with a sample" in tab.status.text()
+    put_layers(viewer, capture_layers(scene_capture))  # as a sample does
+    qtbot.waitUntil(lambda: tab.status.text() == "Open: scene.", timeout=30_000)
+    for name in ("scene left", "scene right"):
+        viewer.layers.remove(name)
+    qtbot.waitUntil(lambda: "start with a sample" in tab.status.text(), timeout=30_000)
+
+
+def test_a_capture_of_another_size_fills_the_canvas(dock, viewer, qtbot, tmp_path, scene_capture):
+    left, right = scene_capture.raw[:, 0]
+    half = np.s_[: left.shape[0] // 2, : left.shape[1] // 2]
+    for name, part in (("large", np.s_[:]), ("small", half)):
+        write_pgm_pair(tmp_path, name, left[part], right[part], scene_capture.pixel_aspect)
+    tab = dock.show_tab(OPEN)
+    tab.add([tmp_path])
+    qtbot.waitUntil(lambda: tab.list.count() == 2, timeout=PATIENCE_MS)
+    zooms = {}
+    for entry in tab.listing.entries:
+        tab.pick(entry)
+        name = entry.name
+        qtbot.waitUntil(lambda name=name: f"{name} is open" in tab.status.text(), timeout=30_000)
+        zooms[name] = view_of(viewer).zoom
+    assert zooms["small"] > 1.8 * zooms["large"]

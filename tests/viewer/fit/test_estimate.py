@@ -52,17 +52,17 @@ def test_only_what_is_fitted_counts(scene_capture, calibration, tmp_path):
     texts = []
     for chosen in (inner, tmp_path / "lens.dpcal"):
         text, _ = estimate_text(scene_capture, chosen, STANDARD, None)
-        assert text.startswith("80 x 100 px, the calibrated field: about")
+        assert text.startswith("100 x 80 px, the calibrated field: about")
         texts.append(text.split("GB of memory")[0])
     assert texts[0] == texts[1]
     text, _ = estimate_text(scene_capture, calibration, STANDARD, None)
-    assert text.startswith("96 x 128 px: about")
+    assert text.startswith("128 x 96 px: about")
     text, _ = estimate_text(scene_capture, inner, STANDARD, (10, 20, 40, 50))
-    assert text.startswith("40 x 50 px: about")
+    assert text.startswith("50 x 40 px: about")
 
 
 def test_the_field_of_the_published_folder_is_known(pixel4_data):
     """On the old code the whole frame was counted until the folder had been read."""
     capture = open_capture(pixel4_data / "pixel4" / "005_left.png")
     text, _ = estimate_text(capture, pixel4_data / "pixel4" / "calibration", STANDARD, None)
-    assert text.startswith("1008 x 1344 px, the calibrated field: about")
+    assert text.startswith("1344 x 1008 px, the calibrated field: about")

@@ -259,7 +259,7 @@ def test_the_estimate_follows_the_choices(bench):
         bench.widget.settle()
         texts.append(bench.widget.estimate.text())
     assert texts[0] != texts[1]
-    assert texts[0].startswith("96 x 128 px: about")
+    assert texts[0].startswith("128 x 96 px: about")
     assert "GB of memory" in texts[0]
 
 

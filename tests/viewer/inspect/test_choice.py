@@ -10,6 +10,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QLabel, QTabWidget
 
 from napari_dpdeblur.optics.mpi import MultiplaneImage
+from napari_dpdeblur.viewer.inspect.layers_panel import PREPARING
 from napari_dpdeblur.viewer.inspect.widget import InspectWidget
 from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.browse import SETTLE_S
@@ -128,8 +129,10 @@ def test_one_layer_with_the_rest_dimmed(viewer_model, result, inspect, qtbot):
     put_layers(viewer_model, run_layers(result))
     widget = inspect()
     widget.layers_panel.channel.setCurrentText("Rest dimmed")
+    assert widget.layers_panel.text.text().endswith(PREPARING)
     name = "scene MPI rest dimmed"
     qtbot.waitUntil(lambda: name in viewer_model.layers, timeout=PATIENCE_MS)
+    assert PREPARING not in widget.layers_panel.text.text()
     back, front = viewer_model.layers[name].data
     sharp = result.all_in_focus[0]
     inside, outside = np.s_[30:60, 40:80], np.s_[:15, :25]

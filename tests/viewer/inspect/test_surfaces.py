@@ -109,7 +109,7 @@ def test_rocking_all_in_focus_moves_the_sharp_layers(surfaces, open_result, view
         lambda: not panel.view.is_busy and len(panel.view._frames) == SWAY_FRAMES,
         timeout=PATIENCE_MS,
     )
-    assert panel.status.text() == "Sharp parallax, 96 x 128 px"
+    assert panel.status.text() == "Sharp parallax, 128 x 96 px"
     sway_px = panel.view.renderers.aperture.sway_px()
     layer = next(layer for layer in viewer_model.layers if kind_of(layer) == "refocused")
     seen = []

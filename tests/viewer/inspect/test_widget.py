@@ -266,7 +266,7 @@ def test_preview_first_then_the_full_picture(
     assert seen[0].rendered_px == (48, 64)
     assert seen[-1].image.shape == (1, HEIGHT, WIDTH)
     np.testing.assert_allclose(places[0], places[-1], atol=1e-6)
-    assert "Full size, 96 x 128 px" in widget.refocus_panel.status.text()
+    assert "Full size, 128 x 96 px" in widget.refocus_panel.status.text()
 
 
 def test_a_small_result_has_a_quick_preview_of_its_own_size(

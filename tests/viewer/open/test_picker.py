@@ -6,7 +6,8 @@ from qtpy.QtWidgets import QDialogButtonBox
 
 from napari_dpdeblur.viewer.layers import queries
 from napari_dpdeblur.viewer.open.arrival import running
-from napari_dpdeblur.viewer.open.picker import SAMPLE, SamplePicker
+from napari_dpdeblur.viewer.open.picker import DOWNLOAD, SAMPLE, SamplePicker
+from napari_dpdeblur.viewer.open.thumbnails import pixmap
 
 
 def test_all_samples_have_names_and_those_on_disk_thumbnails(
@@ -27,6 +28,12 @@ def test_all_samples_have_names_and_those_on_disk_thumbnails(
     qtbot.waitUntil(lambda: len(made) == 7, timeout=60_000)
     assert all(picture.shape == (96, 128, 3) and picture.std() > 10 for _, picture in made)
     assert not picker.buttons.button(QDialogButtonBox.StandardButton.Open).isEnabled()
+
+
+def test_only_what_must_be_downloaded_has_an_arrow(qapp):
+    plain, arrow = (pixmap(None, sign=sign).toImage() for sign in ("", DOWNLOAD))
+    assert plain == pixmap(None).toImage()  # as in the list of captures, until they are read
+    assert plain != arrow
 
 
 def test_the_chosen_one_is_opened(viewer, qtbot, tmp_path, monkeypatch):

@@ -17,8 +17,8 @@ def verdict_html(verdict: dict[str, Any] | None, front: str, is_short: bool = Fa
     from_front = f"Kernels in front of the focus plane: {escape(front)}."
     if not verdict or "grade" not in verdict:
         return (
-            f'<b style="color:{UNKNOWN}">No verdict</b>: this calibration was not made with '
-            f"this program.<br>{from_front}"
+            f'<b style="color:{UNKNOWN}">No verdict</b>: this calibration was neither measured '
+            f"nor estimated with this program.<br>{from_front}"
         )
     grade = str(verdict["grade"])
     lines = [f'Verdict: <b style="color:{COLORS.get(grade, UNKNOWN)}">{escape(grade)}</b>']

@@ -9,7 +9,7 @@ import numpy as np
 from napari_dpdeblur.capture import DualPixelCapture
 from napari_dpdeblur.viewer.layers.add import block_layer_list, put_unselected
 from napari_dpdeblur.viewer.layers.convert import hidden, image_layer
-from napari_dpdeblur.viewer.layers.hygiene import PREVIEW_SUFFIX
+from napari_dpdeblur.viewer.layers.hygiene import PREVIEW_SUFFIX, remove_layer
 from napari_dpdeblur.viewer.layers.metadata import (
     ALL_IN_FOCUS,
     BEFORE,
@@ -81,9 +81,7 @@ class BeforeLayer:
 
     def remove(self) -> None:
         """Remove the layer."""
-        if self.is_there:
-            self.layer.visible = True  # napari 0.9 may crash when a hidden layer is removed
-            self._viewer.layers.remove(self.layer)
+        remove_layer(self._viewer, self.layer)
 
     def _raise(self) -> None:
         layers = self._viewer.layers

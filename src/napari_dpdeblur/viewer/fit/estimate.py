@@ -49,7 +49,7 @@ def estimate_text(
     free = available_memory()
     part = ", the calibrated field" if is_field else ""
     text = (
-        f"{height} x {width} px{part}: about {duration_text(expected_s(plain_s, settings))}, "
+        f"{width} x {height} px{part}: about {duration_text(expected_s(plain_s, settings))}, "
         f"{need / 1e9:.1f} GB of memory ({free / 1e9:.0f} GB free)"
     )
     if need > free:

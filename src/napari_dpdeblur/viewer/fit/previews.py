@@ -15,6 +15,7 @@ from napari_dpdeblur.jobs.messages import Progress
 from napari_dpdeblur.viewer.layers import convert, queries
 from napari_dpdeblur.viewer.layers.add import block_layer_list, decorate, put_unselected, set_look
 from napari_dpdeblur.viewer.layers.camera import keep_view
+from napari_dpdeblur.viewer.layers.hygiene import remove_layer
 from napari_dpdeblur.viewer.layers.metadata import (
     ALL_IN_FOCUS,
     DEFOCUS_MAP,
@@ -178,10 +179,8 @@ def _raise_map(viewer: Any, group: str) -> None:
 
 
 def _remove(viewer: Any, layer: Any) -> None:
-    if layer in viewer.layers:
-        layer.visible = True  # napari 0.9 may crash when a hidden layer is removed
-        with keep_view(viewer):
-            viewer.layers.remove(layer)
+    with keep_view(viewer):
+        remove_layer(viewer, layer)
 
 
 def _live_layer(kind: str, picture: FloatArray, group: str, place: Crop) -> LayerData:

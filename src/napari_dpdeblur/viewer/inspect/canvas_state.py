@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from napari_dpdeblur.viewer.layers.hygiene import remove_layer
 from napari_dpdeblur.viewer.layers.metadata import BEFORE, kind_of
 from napari_dpdeblur.viewer.layers.queries import own_layers
 
@@ -40,7 +41,7 @@ class CanvasState:
             if layer not in self._viewer.layers:
                 continue
             if kind_of(layer) in (LAYER_VIEW, DEPTH_VIEW):
-                self._viewer.layers.remove(layer)
+                remove_layer(self._viewer, layer)
             else:
                 layer.visible = visible
         self._before.clear()

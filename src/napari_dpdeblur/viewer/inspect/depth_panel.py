@@ -18,6 +18,7 @@ from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.add import put_layers
 from napari_dpdeblur.viewer.layers.camera import camera_of
 from napari_dpdeblur.viewer.layers.convert import display_stack, make_layer
+from napari_dpdeblur.viewer.layers.hygiene import remove_layer
 from napari_dpdeblur.viewer.layers.metadata import LayerInfo
 from napari_dpdeblur.viewer.layers.placement import stacked
 from napari_dpdeblur.viewer.layers.queries import own_layers
@@ -196,8 +197,8 @@ class DepthPanel(QWidget):
         self._worker.drop()
         layer, self._layer = self._layer, None
         before, self._before = self._before, None
-        if layer is not None and layer in self._viewer.layers:
-            self._viewer.layers.remove(layer)
+        if layer is not None:
+            remove_layer(self._viewer, layer)
         if before is not None:
             before.restore(self._viewer)
             if self._source is not None:

@@ -22,12 +22,15 @@ from napari_dpdeblur.viewer.inspect.source import MpiSource
 from napari_dpdeblur.viewer.layers.add import put_unselected
 from napari_dpdeblur.viewer.layers.channels import BY_DEPTH, CHANNELS, TRANSPARENT, channel_data
 from napari_dpdeblur.viewer.layers.convert import make_layer
+from napari_dpdeblur.viewer.layers.hygiene import remove_layer
 from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo
 from napari_dpdeblur.viewer.layers.placement import stacked
 from napari_dpdeblur.viewer.layers.queries import layer_of
 from napari_dpdeblur.viewer.layers.units import DefocusUnit
 from napari_dpdeblur.viewer.shared.controls import choice
 from napari_dpdeblur.viewer.shared.latest_task import IsSuperseded, LatestTask
+
+PREPARING = "Preparing the picture..."
 
 
 class LayersPanel(QWidget):
@@ -118,6 +121,7 @@ class LayersPanel(QWidget):
         def work(_: IsSuperseded) -> LayerData:
             return channel_layer(source, channel)
 
+        self.text.setText(f"{self.text.text()}\n{PREPARING}")
         self._worker.submit(work, source)
 
     def step(self, steps: int) -> None:
@@ -134,7 +138,7 @@ class LayersPanel(QWidget):
             return
         old = layer_of(self._viewer, source.group, LAYER_VIEW)
         if old is not None:  # contrast and gamma of another channel do not fit
-            self._viewer.layers.remove(old)
+            remove_layer(self._viewer, old)
         layer = put_unselected(self._viewer, data)  # showing its controls would take as long
         self._canvas.show(layer)
         self._move_dims(self.slider.value())

@@ -241,7 +241,7 @@ class RefocusPanel(QWidget):
 def _described(picture: RefocusedImage) -> str:
     """Size and time; constant text for previews, because redrawing it takes time."""
     height, width = picture.rendered_px
-    size = f"{height} x {width} px"
+    size = f"{width} x {height} px"
     if picture.shot.sway:
         return f"Sharp parallax, {size}"
     return f"Full size, {size}, {picture.seconds:.2f} s" if picture.is_full else f"Preview, {size}"

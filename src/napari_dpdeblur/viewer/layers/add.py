@@ -11,8 +11,9 @@ import numpy as np
 from napari.layers import Layer
 
 from napari_dpdeblur.viewer.layers.browse import follow_slider
-from napari_dpdeblur.viewer.layers.camera import keep_view
+from napari_dpdeblur.viewer.layers.camera import delete_in_canvas, keep_view
 from napari_dpdeblur.viewer.layers.convert import DEFOCUS_UNIT, hidden, is_diverging
+from napari_dpdeblur.viewer.layers.hygiene import remove_layer
 from napari_dpdeblur.viewer.layers.metadata import LayerData, LayerInfo, layer_info
 from napari_dpdeblur.viewer.layers.queries import (
     described_layers,
@@ -98,9 +99,8 @@ def _put(viewer: Any, new: LayerData) -> Layer:
     info = layer_info(new)
     layer = None if info is None else layer_of(viewer, info.group, info.kind)
     if layer is None or not _accepts(layer, options, layer_type):
-        if layer is not None and layer in viewer.layers:  # grey, where the new one is in colour
-            layer.visible = True  # napari 0.9 may crash when a hidden layer is removed
-            viewer.layers.remove(layer)
+        if layer is not None:  # grey, where the new one is in colour
+            remove_layer(viewer, layer)
         layer = Layer.create(*new)
         viewer.add_layer(layer)
         return layer
@@ -147,10 +147,11 @@ def _accepts(layer: Layer, options: dict[str, Any], layer_type: str) -> bool:
 
 
 def watch(viewer: Any) -> None:
-    """Add a colour bar to every defocus map in this viewer."""
+    """Add a colour bar to every defocus map in this viewer, and let layers be removed safely."""
     if viewer in _watched:
         return
     _watched.add(viewer)
+    delete_in_canvas(viewer)
     viewer.layers.events.inserted.connect(lambda event: decorate(viewer, event.value))
     viewer.layers.events.removed.connect(lambda event: _label_bars(viewer))
     for layer in own_layers(viewer):

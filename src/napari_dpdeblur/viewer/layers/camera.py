@@ -1,4 +1,4 @@
-"""Camera and grid of a viewer: keep the view while layers come, or point it at some of them."""
+"""Camera, grid and canvas of a viewer: keep the view while layers come, or point it at some."""
 
 from __future__ import annotations
 
@@ -49,6 +49,22 @@ def zoom_to(viewer: Any, layers: list[Any]) -> None:
     camera = camera_of(viewer)
     camera.center = (0.0, *((first + last) / 2))
     camera.zoom = FILLED * float((canvas / np.maximum(last - first, 1.0)).min())
+
+
+def delete_in_canvas(viewer: Any) -> None:
+    """Have the canvas delete what it drew of a layer in its own OpenGL context.
+
+    napari does so in whatever context is current. Qt's may be, and Mesa 22 then crashes when the
+    canvas is drawn next, mostly after a hidden layer was removed.
+    """
+
+    def make_current(_: Any = None) -> None:
+        window = getattr(getattr(viewer, "window", None), "_qt_viewer", None)
+        canvas = getattr(getattr(window, "canvas", None), "native", None)
+        if hasattr(canvas, "makeCurrent"):
+            canvas.makeCurrent()
+
+    viewer.layers.events.removing.connect(make_current)
 
 
 def _canvas_px(viewer: Any) -> tuple[int, int]:

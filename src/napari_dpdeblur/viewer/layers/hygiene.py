@@ -72,9 +72,8 @@ class RemovedLayers:
         layers = self._viewer.layers
         if layer in layers:
             self._layers.append((layers.index(layer), layer))
-            layer.visible = True  # napari 0.9 may crash when a hidden layer is removed
             with keep_view(self._viewer):
-                layers.remove(layer)
+                remove_layer(self._viewer, layer)
 
     def steps_to_restore(self) -> list[Callable[[], object]]:
         """Tasks that bring the layers back, hidden, where they were."""
@@ -87,6 +86,13 @@ class RemovedLayers:
             layer.visible = False
             with keep_view(self._viewer):
                 layers.insert(min(place, len(layers)), layer)
+
+
+def remove_layer(viewer: Any, layer: Any) -> None:
+    """Remove a layer, if it is there; shown before, as napari 0.9 may crash otherwise."""
+    if layer in viewer.layers:
+        layer.visible = True
+        viewer.layers.remove(layer)
 
 
 def raise_group(viewer: Any, group: str) -> None:

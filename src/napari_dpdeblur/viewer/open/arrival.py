@@ -13,6 +13,7 @@ from napari.utils.notifications import show_error
 
 from napari_dpdeblur.errors import DpDeblurError
 from napari_dpdeblur.viewer.layers.add import put_steps
+from napari_dpdeblur.viewer.layers.hygiene import remove_layer
 from napari_dpdeblur.viewer.layers.metadata import LayerData
 from napari_dpdeblur.viewer.shared.task_queue import GuiTaskQueue
 
@@ -85,7 +86,7 @@ class Arrival:
         self, layers: list[LayerData], notice: Any, is_first: bool
     ) -> list[Callable[[], object]]:
         """Short tasks; the notice goes last, because an empty window takes long to draw."""
-        remove = [] if notice is None else [partial(self._viewer.layers.remove, notice)]
+        remove = [] if notice is None else [partial(remove_layer, self._viewer, notice)]
         if not layers:
             return [*remove, partial(self._end, False)]
         show = partial(self._select, is_first or self._has_notice)

@@ -80,6 +80,9 @@ def all_samples() -> list[Sample]:
     ]
 
 
+DOWNLOAD = "⬇"
+
+
 class SamplePicker(QDialog):
     """A grid of samples; a double click or Open adds one to the viewer."""
 
@@ -113,7 +116,7 @@ class SamplePicker(QDialog):
             item = QListWidgetItem(sample.title + ("\n(download)" if is_download else ""))
             item.setData(SAMPLE, sample)
             item.setToolTip(sample.title)
-            item.setIcon(QIcon(pixmap(None, THUMBNAIL_PX)))
+            item.setIcon(QIcon(pixmap(None, THUMBNAIL_PX, DOWNLOAD if is_download else "")))
             item.setTextAlignment(Qt.AlignmentFlag.AlignHCenter)
             self.list.addItem(item)
             if sample.is_here:

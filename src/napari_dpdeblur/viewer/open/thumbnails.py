@@ -40,14 +40,16 @@ def thumbnail_of(capture: DualPixelCapture, size: tuple[int, int]) -> Any:
     return tone_curve(planes, white_point(planes))
 
 
-def pixmap(pixels: Picture | None, size: tuple[int, int] = (WIDTH_PX, HEIGHT_PX)) -> QPixmap:
-    """A picture in the middle of a plain background of this size; an arrow down for None."""
+def pixmap(
+    pixels: Picture | None, size: tuple[int, int] = (WIDTH_PX, HEIGHT_PX), sign: str = ""
+) -> QPixmap:
+    """A picture in the middle of a plain background of this size; instead of None a sign."""
     canvas = QPixmap(*size)
     canvas.fill(QColor(EMPTY_COLOR) if pixels is None else Qt.GlobalColor.transparent)
     if pixels is None:
         painter = QPainter(canvas)
         painter.setPen(QColor(ARROW_COLOR))
-        painter.drawText(canvas.rect(), Qt.AlignmentFlag.AlignCenter, "⬇")
+        painter.drawText(canvas.rect(), Qt.AlignmentFlag.AlignCenter, sign)
         painter.end()
         return canvas
     content = np.ascontiguousarray(np.atleast_3d(pixels))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from napari.qt.threading import create_worker
 from napari.utils.notifications import show_error
 from qtpy.QtCore import Signal
@@ -13,6 +14,7 @@ from qtpy.QtWidgets import QFileDialog, QLineEdit, QVBoxLayout
 
 from napari_dpdeblur.errors import SettingsError
 from napari_dpdeblur.viewer.layers import queries
+from napari_dpdeblur.viewer.layers.camera import zoom_to
 from napari_dpdeblur.viewer.layers.metadata import LEFT, layer_info
 from napari_dpdeblur.viewer.open.batch import FitPlan, ListedFits, opened_capture
 from napari_dpdeblur.viewer.open.cameras import last_folder
@@ -29,9 +31,11 @@ from napari_dpdeblur.viewer.shared.controls import (
     push_button,
 )
 from napari_dpdeblur.viewer.shared.dock import DockedWidget
+from napari_dpdeblur.viewer.shared.timers import call_later
 
 FILTER = "Captures (*.png *.jpg *.jpeg *.tif *.tiff *.pgm *.cr2 *.cr3);;All files (*)"
 EMPTY = "Open a folder or the files of a capture, drop them onto the list, or start with a sample."
+UNLISTED = "Open: {}."
 
 
 class OpenWidget(DockedWidget):
@@ -58,6 +62,8 @@ class OpenWidget(DockedWidget):
         self.list.itemSelectionChanged.connect(self._update)
         self.listing.changed.connect(self._update)
         self.fits.changed.connect(self._update)
+        for event in self._layer_events():
+            event.connect(self._layers_changed)
         self._update()
 
     def add(self, paths: Sequence[Path]) -> None:
@@ -104,8 +110,19 @@ class OpenWidget(DockedWidget):
 
     def stop_all(self) -> None:
         """Kill the fits."""
+        for event in self._layer_events():
+            event.disconnect(self._layers_changed)
         self.list.stop()
         self.fits.stop()
+
+    def _layer_events(self) -> list[Any]:
+        events = self._viewer.layers.events
+        return [events.inserted, events.removed]
+
+    def _layers_changed(self, event: Any = None) -> None:
+        """A sample is open, although no list has it."""
+        if not self.listing.entries:
+            call_later(self._update)
 
     def _list_found(self, found: Found) -> None:
         captures, problem = found
@@ -131,16 +148,20 @@ class OpenWidget(DockedWidget):
             for _, info in queries.described_layers(self._viewer)
             if info.capture is capture
         }
+        left_behind = []
         for layer, info in queries.described_layers(self._viewer):
             if info.capture is capture:
                 layer.visible = True
             elif info.group not in groups and layer.visible:
                 layer.visible = False
+                left_behind.append(layer)
         left = [
             layer
             for layer, info in queries.described_layers(self._viewer)
             if info.capture is capture and info.kind == LEFT
         ]
+        if left and left_behind and not _same_size(left[0], left_behind[-1]):
+            zoom_to(self._viewer, left)
         if left and layer_info(self._viewer.layers.selection.active or left[0]) is None:
             self._viewer.layers.selection.active = left[0]
         height, width = capture.shape[-2:]
@@ -202,7 +223,8 @@ class OpenWidget(DockedWidget):
         has_result = any(entry.run_folder is not None for entry in self.list.selected)
         self.result_button.setEnabled(has_result)
         if not self.listing.entries:
-            self.status.setText(EMPTY)
+            opened = ", ".join(queries.captures(self._viewer))
+            self.status.setText(UNLISTED.format(opened) if opened else EMPTY)
 
     def _folder(self) -> None:
         folder = QFileDialog.getExistingDirectory(self, "Open captures", last_folder())
@@ -221,3 +243,9 @@ class OpenWidget(DockedWidget):
         folder = QFileDialog.getExistingDirectory(self, "Save runs in", self.output.text())
         if folder:
             self.output.setText(folder)
+
+
+def _same_size(layer: Any, other: Any) -> bool:
+    """Whether two layers cover the same part of the canvas."""
+    edges, others = (np.asarray(each.extent.world)[:, -2:] for each in (layer, other))
+    return bool(np.allclose(edges, others, atol=1.0))
