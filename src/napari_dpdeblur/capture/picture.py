@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import cv2
@@ -140,4 +142,17 @@ def _decode_tiff(path: Path, data: np.ndarray) -> np.ndarray | None:
             too_large = page.nbytes > largest or 16 * tile_px > largest
     except Exception:  # a damaged file makes the decoder fail in many ways
         return None
-    return None if too_large else cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
+    if too_large:
+        return None
+    with _quiet():
+        return cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the complaints of libtiff, which OpenCV logs, from standard error."""
+    before = cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+    try:
+        yield
+    finally:
+        cv2.utils.logging.setLogLevel(before)
