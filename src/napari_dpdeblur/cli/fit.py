@@ -91,7 +91,8 @@ def run(arguments: argparse.Namespace) -> None:
         from napari_dpdeblur.results import write_run
 
     checkpoint = Checkpoint(kept, arguments.resume)
-    checkpoint.check()
+    if not arguments.resume:
+        checkpoint.check()
     lens = lens_path(arguments.output)
     is_estimated = calibration is None
     if is_estimated:
