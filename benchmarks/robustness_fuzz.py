@@ -97,6 +97,22 @@ def read_run_folder(folder: Path) -> None:
     read_run(folder)
 
 
+def read_full_run(folder: Path) -> None:
+    from napari_dpdeblur.results import read_run
+
+    result = read_run(folder)
+    result.picture()
+    if result.capture is not None:
+        result.capture.with_square_pixels().describe()
+
+
+def read_photos(folder: Path) -> None:
+    from napari_dpdeblur.capture.photo import open_photo
+
+    for path in sorted(folder.iterdir()):
+        open_photo(path)
+
+
 def read_tiffs(folder: Path) -> None:
     from napari_dpdeblur.results import read_image, read_mpi
 
@@ -154,6 +170,8 @@ READERS = {
     "calibration-file": Reader(seeds.calibration_file, read_calibration),
     "calibration-folder": Reader(seeds.calibration_folder, read_calibration),
     "run-folder": Reader(seeds.small_run, read_run_folder),
+    "full-run-folder": Reader(seeds.full_run, read_full_run),
+    "photo": Reader(seeds.photo_files, read_photos),
     "tiff": Reader(seeds.small_run, read_tiffs),
     "settings": Reader(seeds.settings_file, read_settings),
     "checkpoint": Reader(seeds.checkpoint_file, read_checkpoint),

@@ -36,6 +36,9 @@ INPUTS = (
     "fit {s} --calibration {p} -o {o}",
     "fit {s} --calibration {p}/lens.dpcal -o {o}",
     f"fit {{s}} {LENS} -o {{o}} --settings {{p}}/a.yaml",
+    f"fit {{s}} {LENS} -o {{o}} --photo {{p}}/a.png",
+    f"fit {{s}} {LENS} -o {{o}} --photo {{p}}",
+    "calibrate estimate {p} -o {o}.dpcal",
     f"batch {{p}} {LENS} -o {{o}}",
     f"batch {{p}}/a_left.pgm {LENS} -o {{o}}",
     "batch {s} --calibration {p}/lens.dpcal -o {o}",
@@ -113,10 +116,11 @@ def circular_link(folder: Path, choose: random.Random) -> str:
 
 
 def leading_links(folder: Path, choose: random.Random) -> str:
-    place = folder / "links"
+    place, outside = folder / "links", folder / "outside"
     place.mkdir()
+    outside.write_text(PRECIOUS)  # never a file of the system: a broken promise would damage it
     for name in NAMES:
-        (place / name).symlink_to("/etc/hostname")
+        (place / name).symlink_to(outside)
     return str(place)
 
 
@@ -146,6 +150,7 @@ def nobody(folder: Path, choose: random.Random) -> str:
     return "~nosuchuser"
 
 
+PRECIOUS = "precious"
 NAMES = ("a_left.pgm", "a_right.pgm", "lens.dpcal", "mpi.tif", "a.png", "a.yaml", "target.json")
 PLACES: tuple[Callable[[Path, random.Random], str], ...] = (
     long_name,
@@ -178,8 +183,11 @@ def attempt(
         ]
         before = {path.name for path in folder.iterdir()}
         statuses, notes = run(commands, folder, choose.choice(STREAMS), choose)
+        outside = folder / "outside"
+        is_damaged = outside.exists() and outside.read_text(errors="replace") != PRECIOUS
         left = {path.name for path in folder.iterdir()} - before - {"answers", "commands"}
-        return _broken(make.__name__, commands, statuses, notes, left)
+        damage = [f"{make.__name__}: a link was written through"] * is_damaged
+        return damage + _broken(make.__name__, commands, statuses, notes, left)
     finally:
         for path in folder.iterdir():
             if path.is_dir() and not path.is_symlink():

@@ -14,6 +14,7 @@ from PIL import ExifTags, Image
 
 from napari_dpdeblur.calibration import save_calibration
 from napari_dpdeblur.calibration.target.pattern import Target, save_target
+from napari_dpdeblur.capture.dual_pixel import DualPixelCapture, Source
 from napari_dpdeblur.capture.pgm import write_pgm_pair
 from napari_dpdeblur.datasets.synthetic.simulation import synthetic_calibration
 from napari_dpdeblur.fitting.settings import FitSettings
@@ -22,6 +23,18 @@ from napari_dpdeblur.results import Result, write_run
 
 SIZE = (12, 16)
 CHECKPOINT_SIGNATURE = "signature"
+CAPTURE = {  # as run.yaml describes the stored views
+    "name": "scene",
+    "format": "synthetic",
+    "dtype": "uint16",
+    "black": 0.0,
+    "white": 16383.0,
+    "pixel_aspect": 1.0,
+    "row_upsampling": 1,
+    "orientation": "landscape",
+    "encoding": "linear",
+    "unit": "share of white",
+}
 
 
 def pixels(dtype: type, channels: int = 1, seed: int = 0) -> np.ndarray:
@@ -121,7 +134,7 @@ def calibration_folder(folder: Path) -> None:
         _write_picture(folder / f"white_sheet_{view}.png", np.full((1512, 2016), 9000, np.uint16))
 
 
-def small_run(folder: Path) -> Path:
+def small_run(folder: Path, is_full: bool = False) -> Path:
     """A run folder of a few kilobytes."""
     rows, cols = SIZE
     layers = 3
@@ -141,11 +154,38 @@ def small_run(folder: Path) -> Path:
         ),
         provenance={
             "settings": FitSettings().model_dump(),
-            "capture": {"name": "scene", "sha256": ["ab", "cd"]},
+            "capture": CAPTURE if is_full else {"name": "scene", "sha256": ["ab", "cd"]},
             "loss_history": [{"stage": "image", "step": 1, "data": 0.25}],
         },
     )
-    return write_run(result, folder)
+    return write_run(replace(result, **_optional_parts(values)) if is_full else result, folder)
+
+
+def full_run(folder: Path) -> Path:
+    """The same with every optional file: views, truth, lens, distances, residual and gain."""
+    return small_run(folder, is_full=True)
+
+
+def _optional_parts(values: Callable[..., np.ndarray]) -> dict[str, object]:
+    raw = np.stack([pixels(np.uint16, seed=seed)[None] for seed in (0, 1)])
+    lens = replace(synthetic_calibration(48, 64, 1, 2), lens_constants=(1.8, -0.25))
+    maps = ("residual", "gain", "color_filled", "true_defocus")
+    return {
+        "calibration": lens,
+        "capture": DualPixelCapture(raw, 0.0, 16383.0, "scene", Source("synthetic", (), ())),
+        "true_image": values(1, *SIZE),
+        **{name: values(*SIZE) for name in maps},
+    }
+
+
+def photo_files(folder: Path) -> None:
+    """A colour photo of each kind, with EXIF data."""
+    folder.mkdir(parents=True, exist_ok=True)
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    for suffix in ("jpg", "png", "tif"):
+        picture = Image.fromarray(pixels(np.uint8, 3, 2))
+        picture.save(folder / f"photo.{suffix}", exif=exif.tobytes())
 
 
 def settings_file(folder: Path) -> None:

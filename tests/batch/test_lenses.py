@@ -90,6 +90,15 @@ def test_identical_views_give_no_lens(tmp_path):
         group_lens(group, tmp_path / "out", lambda captures, path: pytest.fail("not asked"))
 
 
+def test_a_link_that_leads_nowhere_is_not_written_through(mixed, tmp_path):
+    group, output = group_captures([mixed])[0], tmp_path / "out"
+    output.mkdir()
+    group.lens_file(output).symlink_to(tmp_path / "elsewhere.dpcal")
+    with pytest.raises(CalibrationError, match="is a link to a file that does not exist"):
+        group_lens(group, output, lambda captures, path: pytest.fail("estimated"))
+    assert not (tmp_path / "elsewhere.dpcal").exists()
+
+
 def test_a_batch_without_a_calibration(tmp_path, capsys):
     pytest.importorskip("distributed", reason="the extra distributed is not installed")
     folder, output = tmp_path / "captures", tmp_path / "out"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from napari_dpdeblur.calibration.distance import (
+    checked_constants,
     distance_m,
     fit_lens_constants,
     relative_scale,
@@ -52,11 +53,22 @@ def _stretched(kernels):
         ([0.5, 0.5], [1.0, 1.0], "need at least two different distances"),
         ([0.5, -1.0], [1.0, 2.0], "needs a distance greater than 0 m"),
         ([0.5, 1.0], [1.0], "needs a distance"),
+        ([1e-320, 1.0], [1.0, 2.0], "of 9.99989e-321 m is not possible; give it in metres, betw"),
+        ([1.0, float("inf")], [1.0, 2.0], "of inf m is not possible"),
+        ([1.0, 1e300], [1.0, 2.0], r"of 1e\+300 m is not possible"),
+        ([1.0, 2.0], [1.0, 1.0], "B must not be 0"),
     ],
 )
 def test_distances_that_do_not_help(distances, scales, message):
     with pytest.raises(CalibrationError, match=message):
         fit_lens_constants(distances, scales)
+
+
+@pytest.mark.parametrize("constants", [(1e12, -1.0), (1.0, -1e308)])
+def test_constants_that_only_overflow(constants):
+    """A run with them could be written, but not be read again."""
+    with pytest.raises(CalibrationError, match=r"are larger than 1e\+09; check their unit"):
+        checked_constants(*constants)
 
 
 def test_calibrations_of_different_grids(small_lens, calibration):

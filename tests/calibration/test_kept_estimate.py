@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from napari_dpdeblur.calibration import save_calibration
+from napari_dpdeblur.calibration.estimate.geometry import lens_geometry
 from napari_dpdeblur.calibration.estimate.settings import EstimateSettings
 from napari_dpdeblur.calibration.kept_estimate import (
     INPUTS,
+    check_kept,
     check_same_camera,
     checkpoint_of,
     estimate_signature,
@@ -16,8 +19,9 @@ from napari_dpdeblur.calibration.kept_estimate import (
     lens_events,
 )
 from napari_dpdeblur.capture import CameraOptics, DualPixelCapture
-from napari_dpdeblur.datasets.synthetic.simulation import simulate
+from napari_dpdeblur.datasets.synthetic.simulation import simulate, synthetic_calibration
 from napari_dpdeblur.errors import CalibrationError
+from napari_dpdeblur.fitting.notes import optics_problem
 from napari_dpdeblur.generators import finish
 
 
@@ -63,6 +67,31 @@ def test_a_damaged_lens_is_estimated_again(capture, tmp_path):
     kept.write_bytes(b"not a lens")
     lens = finish(lens_events([capture], EstimateSettings(rows=1, cols=1, steps=1), kept=kept))
     assert lens.is_estimated
+
+
+def test_a_file_in_the_way_is_no_kept_lens(tmp_path):
+    """A calibration of the user that has this name must not be lost."""
+    kept = tmp_path / "run.lens.dpcal"
+    check_kept(kept)
+    lens = synthetic_calibration(48, 64, 1, 1)
+    save_calibration(lens, kept)
+    with pytest.raises(CalibrationError, match=r"run\.lens\.dpcal is in the way: the lens that is"):
+        check_kept(kept)
+    save_calibration(replace(lens, source={INPUTS: "ab"}), kept)
+    check_kept(kept)
+    (tmp_path / "link.lens.dpcal").symlink_to(kept)
+    with pytest.raises(CalibrationError, match="move the file, or give it as the calibration"):
+        check_kept(tmp_path / "link.lens.dpcal")
+
+
+@pytest.mark.parametrize(("f_number", "is_used"), [(2.0, True), (0.1, False), (9999.0, False)])
+def test_optics_whose_blur_cannot_be_are_not_used(capture, f_number, is_used):
+    """EXIF data may ask for kernels that fill the memory."""
+    optics = CameraOptics(50.0, f_number, 1.0, 1e3 * 36 / 384)
+    seen = replace(capture, optics=optics)
+    geometry = lens_geometry(seen, 3.0, EstimateSettings())
+    assert geometry.has_optics == is_used
+    assert (optics_problem(seen) is None) == is_used
 
 
 def test_without_a_folder_it_is_estimated_all_the_same(capture, tmp_path):

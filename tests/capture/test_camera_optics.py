@@ -51,6 +51,20 @@ def test_absurd_values(value):
         CANON.blur_diameter_px(-abs(value))
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("f_number", 1e-12, "The f-number of 1e-12 is not possible; it must be between 0.1 and"),
+        ("focal_length_mm", 1e300, "focal length of 1e[+]300 mm is not possible"),
+        ("focus_distance_m", 1e-320, "is not possible; it must be between 0.001 and 1e[+]09 m"),
+        ("pixel_pitch_um", 1e-9, "The pixel pitch of 1e-09 um is not possible"),
+    ],
+)
+def test_numbers_that_only_overflow(name, value, sentence):
+    with pytest.raises(CaptureError, match=sentence):
+        CameraOptics(**{name: value})
+
+
 def test_focus_distance_in_the_wrong_unit():
     with pytest.raises(CaptureError, match=r"0\.01 m must be larger than the focal length of 50 m"):
         CameraOptics(focal_length_mm=50, focus_distance_m=0.01)
@@ -156,3 +170,13 @@ def test_damaged_exif_is_no_error(tmp_path, views):
         read_optics(tmp_path / "l.jpg", 90)
         (tmp_path / "l.jpg").write_bytes(content[: start + cut])
         read_optics(tmp_path / "l.jpg", 90)
+
+
+def test_impossible_numbers_in_exif_count_as_unknown(tmp_path, views):
+    tags = {**FULL, "FNumber": IFDRational(1, 10**6)}
+    for word, view in zip("lr", views(), strict=True):
+        Image.fromarray(view).save(tmp_path / f"{word}.png", exif=_exif(**tags).tobytes())
+    optics = open_capture(tmp_path).optics
+    assert optics is not None
+    assert optics.f_number is None
+    assert optics.focal_length_mm == 50.0

@@ -74,6 +74,21 @@ def test_a_wrong_photo_is_refused_with_a_picture(
     assert [path.name for path in tmp_path.iterdir()] == ["run.overlap.png"]
 
 
+def test_a_photo_that_is_no_file_and_a_damaged_one(
+    shots: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """libtiff prints nothing."""
+    assert main(_arguments(shots, "photos", tmp_path / "run")) == 2
+    assert "photos is not a file; check the path." in capfd.readouterr().err
+    Image.open(shots / "mirrored.png").save(tmp_path / "whole.tif")
+    content = (tmp_path / "whole.tif").read_bytes()
+    (tmp_path / "whole.tif").write_bytes(content[: len(content) // 2])
+    assert main(_arguments(shots, str(tmp_path / "whole.tif"), tmp_path / "run")) == 2
+    said = capfd.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert "whole.tif is damaged or truncated; copy the file again." in said[0]
+
+
 def test_an_overlap_picture_needs_a_photo(
     shots: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -98,6 +98,15 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "disk").iterdir()] == ["real.txt"]
 
 
+def test_a_link_that_nobody_named_is_replaced_itself(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "run.checkpoint").symlink_to("precious")
+    write_atomically(tmp_path / "run.checkpoint", b"state", follows_link=False)
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert not (tmp_path / "run.checkpoint").is_symlink()
+    assert (tmp_path / "run.checkpoint").read_bytes() == b"state"
+
+
 @pytest.mark.parametrize("name", ["n" * 255, "焦" * 85, "n" + "." + "s" * 253])
 def test_the_longest_names_can_be_written(tmp_path: Path, name: str) -> None:
     """The name of the temporary sibling must not be longer."""

@@ -63,6 +63,8 @@ def test_at_the_corners(defocus_map, distances_m):
         ([(5, 3, 0.7), (6, 20, 0.7)], "are all about 0.7 m; choose points whose distances differ"),
         ([(5, 3, 0.0), (6, 20, 0.7)], "must be above 0 m, not 0"),
         ([(5, 3, float("inf")), (6, 20, 0.7)], "must be above 0 m, not inf"),
+        ([(5, 3, 1e-320), (6, 20, 0.7)], "of 9.99989e-321 m is not possible; give it in metres"),
+        ([(5, 3, 1e308), (6, 20, 0.7)], "between 0.001 and 1,000,000"),
         ([(5, 3, 3.0), (5, 26, 0.7)], "contradict the defocus map"),
         ([(5, 3, 0.7), (6, 3, 2.0)], "The defocus is the same"),
     ],

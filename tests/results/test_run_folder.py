@@ -17,6 +17,7 @@ from napari_dpdeblur.errors import ResultError
 from napari_dpdeblur.results import Result, check_run_folder, read_run, write_run
 from napari_dpdeblur.results.atomic_folder import atomic_folder
 from napari_dpdeblur.results.run_folder import RUN_FILES
+from robustness_seeds import full_run
 
 MakeResult = Callable[..., Result]
 
@@ -206,3 +207,20 @@ def test_files_of_different_runs_are_refused(tmp_path: Path, make_result: MakeRe
     (other / "defocus_map.tif").replace(folder / "defocus_map.tif")
     with pytest.raises(ResultError, match=r"defocus_map has shape \(21, 30\), expected \(20, 30\)"):
         read_run(folder)
+
+
+@pytest.mark.parametrize("change", ["smaller", "nan", "infinite"])
+def test_stored_views_that_are_no_pair(tmp_path: Path, change: str) -> None:
+    folder = full_run(tmp_path / "run")
+    assert read_run(folder).capture is not None
+    view = np.full((12, 15) if change == "smaller" else (12, 16), 1000, np.float32)
+    view[0, 0] = {"nan": np.nan, "infinite": np.inf}.get(change, 1000)
+    tifffile.imwrite(folder / "right_view.tif", view)
+    with pytest.raises(ResultError, match="are not the views of one capture: they differ in size"):
+        read_run(folder)
+
+
+def test_stored_views_beyond_their_type_are_left_out(tmp_path: Path) -> None:
+    folder = full_run(tmp_path / "run")
+    tifffile.imwrite(folder / "left_view.tif", np.full((12, 16), 1e30, np.float32))
+    assert read_run(folder).capture is None

@@ -77,7 +77,7 @@ def write_index(folder: Path, index: Index) -> None:
     """Write the index atomically."""
     path = Path(folder) / INDEX_FILE
     try:
-        write_atomically(path, index.model_dump_json(indent=1).encode())
+        write_atomically(path, index.model_dump_json(indent=1).encode(), follows_link=False)
     except OSError as error:
         raise ResultError(
             f"The index {path} cannot be written: {error.strerror or error}."

@@ -97,6 +97,8 @@ def group_lens(
     if path.exists():
         load_calibration(path)  # a damaged file is reported here
         return path
+    if path.is_symlink():
+        raise CalibrationError(f"{path} is a link to a file that does not exist; delete it.")
     if not group.usable:
         raise CalibrationError(
             f"No lens can be estimated for {group.name}: the two views of each capture are "

@@ -11,11 +11,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from napari_dpdeblur.calibration.file_format import MAX_CONSTANT
 from napari_dpdeblur.calibration.record import Calibration
 from napari_dpdeblur.calibration.sides import IN_FRONT, TARGET_SIDE, disparity_ratio
 from napari_dpdeblur.errors import CalibrationError
 
 MIN_RATIO = 1.02  # between the largest and the smallest distance
+MIN_SCALE_CHANGE = 1e-3  # of the defocus between the distances: less is the same
+POSSIBLE_M = (1e-3, 1e6)
 
 
 def relative_scale(calibration: Calibration, base: Calibration) -> float:
@@ -40,14 +43,28 @@ def fit_lens_constants(
     distance = np.asarray(distances_m, float)
     if len(distance) != len(scales) or not (distance > 0).all():
         raise CalibrationError("Each defocus scale needs a distance greater than 0 m.")
+    for value in distances_m:
+        check_possible(value)
     if len(distance) < 2 or distance.max() / distance.min() < MIN_RATIO:
         raise CalibrationError(
             "The lens constants need at least two different distances; capture the target at "
             "another distance with the same focus."
         )
+    if max(scales) - min(scales) < MIN_SCALE_CHANGE:
+        return checked_constants(float(scales[0]), 0.0)
     design = np.column_stack([np.ones_like(distance), 1 / distance])
     (a, b), *_ = np.linalg.lstsq(design, np.asarray(scales, float), rcond=None)
     return checked_constants(float(a), float(b))
+
+
+def check_possible(distance_m: float) -> None:
+    """Refuse a distance that no camera is focused at: it would only overflow."""
+    nearest, farthest = POSSIBLE_M
+    if not nearest <= distance_m <= farthest:
+        raise CalibrationError(
+            f"A distance of {distance_m:g} m is not possible; give it in metres, between "
+            f"{nearest:g} and {farthest:,.0f}."
+        )
 
 
 def checked_constants(a: float, b: float) -> tuple[float, float]:
@@ -56,7 +73,12 @@ def checked_constants(a: float, b: float) -> tuple[float, float]:
         raise CalibrationError(
             f"The lens constants A = {a:g} and B = {b:g} must be finite numbers."
         )
-    if b == 0:
+    if max(abs(a), abs(b)) > MAX_CONSTANT:
+        raise CalibrationError(
+            f"The lens constants A = {a:g} and B = {b:g} are larger than {MAX_CONSTANT:g}; check "
+            "their unit."
+        )
+    if abs(b) < 1 / MAX_CONSTANT:
         raise CalibrationError(
             "The lens constant B must not be 0 (defocus would not depend on distance); keep the "
             "focus locked while capturing."

@@ -10,10 +10,11 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field as Limits
 
 from napari_dpdeblur.errors import CalibrationError
 from napari_dpdeblur.files import atomic_file, open_regular
@@ -32,6 +33,8 @@ MAX_HEADER_BYTES = 1024**2
 DIAGNOSTIC = "diagnostic_"  # optional arrays, ignored by older readers
 FRONT_KERNELS = "front_kernels"
 ARRAY_NAMES = ("kernels", "vignetting", FRONT_KERNELS)
+MAX_CONSTANT = 1e9  # of the lens constants, which run.yaml holds, too
+_Constant = Annotated[float, Limits(ge=-MAX_CONSTANT, le=MAX_CONSTANT)]
 _DIAGNOSTIC_NAME = re.compile(rf"{DIAGNOSTIC}\w+")
 
 
@@ -51,7 +54,7 @@ class Header(BaseModel):
     focus_distance_m: float | None = None
     captured_on: str | None = None
     verdict: dict[str, Any] | None = None
-    lens_constants: tuple[float, float] | None = None
+    lens_constants: tuple[_Constant, _Constant] | None = None
     source: dict[str, Any] = {}
     excess_variance_px2: tuple[float, float] = (0.0, 0.0)
     front_scale: float | None = None

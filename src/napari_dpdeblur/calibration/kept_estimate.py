@@ -77,6 +77,19 @@ def forget_lens(kept: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def check_kept(kept: Path) -> None:
+    """Refuse a file in the place of a kept lens that was not kept there: it would be lost."""
+    if not kept.exists() and not kept.is_symlink():
+        return
+    with suppress(CalibrationError):
+        if not kept.is_symlink() and INPUTS in load_calibration(kept).source:
+            return
+    raise CalibrationError(
+        f"{kept} is in the way: the lens that is estimated is kept there until the result is "
+        "complete; move the file, or give it as the calibration."
+    )
+
+
 def check_same_camera(captures: Sequence[DualPixelCapture]) -> None:
     """Raise CalibrationError unless all captures have one size, orientation and camera."""
     if not captures:

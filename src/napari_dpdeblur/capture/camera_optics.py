@@ -27,6 +27,13 @@ _NEEDED = {
     "pixel_pitch_um": ("pixel pitch", "--sensor-width-mm"),
 }
 
+# No camera lies beyond; such numbers come from damaged files and only overflow.
+_POSSIBLE = {
+    "focal_length_mm": (0.1, 1e5),
+    "f_number": (0.1, 1e4),
+    "focus_distance_m": (1e-3, 1e9),
+    "pixel_pitch_um": (0.01, 1e6),
+}
 MAX_EXIF_BYTES = 1 << 20
 FULL_FRAME_WIDTH_MM = 36.0
 _TIFF_STARTS = (b"II*\0", b"MM\0*")
@@ -57,6 +64,13 @@ class CameraOptics:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise CaptureError(f"The {words} must be a number above 0, not {value:g}.")
+            if value is not None and not _is_possible(name, value):
+                least, most = _POSSIBLE[name]
+                unit = {"mm": " mm", "m": " m", "um": " um"}.get(name.rpartition("_")[2], "")
+                raise CaptureError(
+                    f"The {words} of {value:g}{unit} is not possible; it must be between {least:g} "
+                    f"and {most:g}{unit}."
+                )
         if self.focal_length_mm and self.focus_distance_m:
             self._check_focus(self.focal_length_mm, self.focus_distance_m)
 
@@ -121,6 +135,11 @@ class CameraOptics:
         """The optics in a description, such as that of a run; other entries are ignored."""
         names = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in values.items() if name in names})
+
+
+def _is_possible(name: str, value: float) -> bool:
+    least, most = _POSSIBLE[name]
+    return least <= value <= most
 
 
 def read_optics(path: Path, width_px: int) -> CameraOptics | None:
@@ -197,6 +216,7 @@ def _optics_of(tags: dict[int, Any], width_px: int) -> CameraOptics:
         "focus_distance_m": _distance(tags.get(ExifTags.Base.SubjectDistance)),
         "pixel_pitch_um": _pitch_um(tags, focal, width_px),
     }
+    values = {name: v for name, v in values.items() if v is not None and _is_possible(name, v)}
     try:
         return CameraOptics(**values, camera=_camera(*names))
     except CaptureError:  # a focus distance within the lens

@@ -48,7 +48,10 @@ class ImageHeader:
 
     def __str__(self) -> str:
         names = {1: "greyscale", 2: "greyscale with alpha", 3: "RGB", 4: "RGB with alpha"}
-        colour = "palette" if self.is_palette else names.get(self.channels, "unknown")
+        if self.kind == "JPEG":
+            names[4] = "CMYK"
+        other = "palette" if self.kind == "PNG" else "palette or other colours in a"
+        colour = other if self.is_palette else names.get(self.channels, "unknown")
         return f"{self.bits}-bit {colour} {self.kind}"
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import cv2
@@ -26,6 +29,7 @@ TIFF = "TIFF"
 _TIFF_STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _TIFF_COLOURS = (tifffile.PHOTOMETRIC.MINISBLACK, tifffile.PHOTOMETRIC.RGB)
 _START_BYTES = 32
+_ORIENTATION = 274  # TIFF tag
 _FLOAT_BITS = 32  # TIFF files of this package hold float32
 
 
@@ -138,6 +142,30 @@ def _decode_tiff(path: Path, data: np.ndarray) -> np.ndarray | None:
             page = tiff.pages.first
             tile_px = page.tilewidth * page.tilelength
             too_large = page.nbytes > largest or 16 * tile_px > largest
+            data = _without_orientation(data, page)
     except Exception:  # a damaged file makes the decoder fail in many ways
         return None
-    return None if too_large else cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
+    if too_large:
+        return None
+    with _quiet():
+        return cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
+
+
+def _without_orientation(data: np.ndarray, page: tifffile.TiffPage) -> np.ndarray:
+    """The file as if it were upright: OpenCV turns a TIFF as its tag says, but no other picture."""
+    tag = page.tags.get(_ORIENTATION)
+    if tag is None or tag.dtype != tifffile.DATATYPE.SHORT or tag.count != 1:
+        return data
+    start, order = int(tag.valueoffset), page.parent.byteorder
+    upright = np.frombuffer(struct.pack(f"{order}H", 1), np.uint8)
+    return np.concatenate([data[:start], upright, data[start + 2 :]])
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the complaints of libtiff, which OpenCV logs, from standard error."""
+    before = cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+    try:
+        yield
+    finally:
+        cv2.utils.logging.setLogLevel(before)

@@ -81,27 +81,39 @@ def run(arguments: argparse.Namespace) -> None:
         settings, capture, calibration, kept = _given(arguments)
         photo = given_registration(arguments, capture, settings)
 
-        from napari_dpdeblur.calibration.kept_estimate import checkpoint_of, forget_lens
+        from napari_dpdeblur.calibration.kept_estimate import (
+            check_kept,
+            checkpoint_of,
+            forget_lens,
+        )
         from napari_dpdeblur.fitting import Checkpoint
         from napari_dpdeblur.fitting.resources import memory_of
         from napari_dpdeblur.results import write_run
 
     checkpoint = Checkpoint(kept, arguments.resume)
+    if not arguments.resume:
+        checkpoint.check()
     lens = lens_path(arguments.output)
+    is_estimated = calibration is None
+    if is_estimated:
+        check_kept(lens)
     with parents_of(arguments.output):
         try:
             calibration = calibration or _lens(capture, settings, arguments)
             result = _fitted(capture, calibration, settings, checkpoint, photo, arguments)
         except KeyboardInterrupt:
-            _tell_what_was_kept([checkpoint.path, lens, checkpoint_of(lens)])
+            lenses = [lens, checkpoint_of(lens)] if is_estimated else []
+            _tell_what_was_kept([checkpoint.path, *lenses])
             raise
         except DpDeblurError:
-            forget_lens(lens)  # only an interruption leaves something beside the run folder
+            if is_estimated:  # only an interruption leaves something beside the run folder
+                forget_lens(lens)
             raise
         result, problem = _with_distances(result, arguments.known_distance)
         write_run(result, arguments.output, arguments.overwrite)
     checkpoint.remove()
-    forget_lens(lens)
+    if is_estimated:
+        forget_lens(lens)
     if problem is not None:
         raise ResultError(f"{problem} The run was saved without distances.")
     _tell_notes(result, capture, arguments)

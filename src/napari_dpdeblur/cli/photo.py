@@ -49,8 +49,10 @@ def given_registration(
     from napari_dpdeblur.capture.photo import open_photo
     from napari_dpdeblur.fitting.photo.registration import RegistrationError, register
 
-    photo = open_photo(arguments.photo)
     path = arguments.overlap_picture
+    if path is not None:
+        _check_picture(path, arguments.overwrite, arguments.photo)
+    photo = open_photo(arguments.photo)
     try:
         found = register(capture, photo, settings.parameters.photo_registration)
     except RegistrationError as error:
@@ -61,6 +63,20 @@ def given_registration(
     if path is not None:
         _write(path, found.picture())
     return found
+
+
+def _check_picture(path: Path, overwrite: bool, photo: Path) -> None:
+    from napari_dpdeblur.errors import ResultError, shortened
+    from napari_dpdeblur.files.destination import place_problem
+
+    if (problem := place_problem(path)) is not None:
+        raise ResultError(f"{shortened(path)} cannot be written: {problem}.")
+    is_picture = path.is_file() and path.suffix.lower() == ".png"
+    is_photo = os.path.realpath(path) == os.path.realpath(photo)
+    if path.exists() and (is_photo or not (overwrite and is_picture)):
+        raise ResultError(
+            f"{path} already exists; choose another name for the picture of the overlap."
+        )
 
 
 def _write(path: Path, picture: Picture) -> None:

@@ -95,9 +95,14 @@ class PublishedFiles:
 
     def _check_cache(self, name: str, error: OSError) -> None:
         """Raise DownloadError if a download failed because the cache cannot be written."""
-        problem = place_problem(self.cache_folder() / name)
+        path = self.cache_folder() / name
+        problem = place_problem(path)
         if problem is None and error.errno in _NO_SPACE:
             problem = f"of the error '{error.strerror}'"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as reason:  # on a file system of its own kind, such as /proc
+            problem = problem or f"of the error '{reason.strerror}'"
         if problem is not None:
             raise DownloadError(
                 f"{name} cannot be kept in the cache {self.cache_folder()} because {problem}; set "

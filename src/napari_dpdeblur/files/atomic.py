@@ -15,14 +15,15 @@ MAX_SUFFIX = 16
 
 
 @contextmanager
-def atomic_file(path: Path, overwrite: bool = True) -> Iterator[Path]:
+def atomic_file(path: Path, overwrite: bool = True, follows_link: bool = True) -> Iterator[Path]:
     """Yield the path of a temporary sibling, which is renamed to ``path`` on success.
 
     On failure the sibling is removed and ``path`` is left unchanged. A link stays: what it leads
-    to is replaced. Raises OSError, which the
-    caller turns into a message; FileExistsError without ``overwrite``.
+    to is replaced. Without ``follows_link``, the link itself is: for files that the user did not
+    name, whose links may lead anywhere. Raises OSError, which the caller turns into a message;
+    FileExistsError without ``overwrite``.
     """
-    path = written_path(path)
+    path = written_path(path) if follows_link else Path(os.path.abspath(path))
     if not overwrite and path.exists():
         raise FileExistsError(17, "File exists", str(path))
     leftovers.clear(path)
@@ -39,9 +40,11 @@ def atomic_file(path: Path, overwrite: bool = True) -> Iterator[Path]:
             beside.unlink(missing_ok=True)
 
 
-def write_atomically(path: Path, content: bytes, overwrite: bool = True) -> None:
-    """Write a file atomically."""
-    with atomic_file(path, overwrite) as beside:
+def write_atomically(
+    path: Path, content: bytes, overwrite: bool = True, follows_link: bool = True
+) -> None:
+    """Write a file atomically, as :func:`atomic_file` does."""
+    with atomic_file(path, overwrite, follows_link) as beside:
         beside.write_bytes(content)
 
 

@@ -47,7 +47,7 @@ def read_regular(path: Path, max_bytes: int) -> bytes:
     with open_regular(path) as (file, size_bytes):
         if size_bytes > max_bytes:
             raise OSError(27, f"it is larger than {max_bytes / 1e6:g} MB", str(path))
-        return file.read(max_bytes)
+        return file.read(size_bytes)  # for any more, Python would allocate all of it first
 
 
 def digest(path: Path) -> str:

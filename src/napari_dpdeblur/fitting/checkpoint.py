@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import time
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import torch
@@ -18,7 +19,8 @@ from napari_dpdeblur.files import atomic_file, leftovers, open_regular
 from napari_dpdeblur.files.archive import DAMAGED, check_stored_members, read_array, write_stored
 from napari_dpdeblur.files.plain import parse_json
 
-FORMAT = "napari-dpdeblur checkpoint 3"
+KIND = "napari-dpdeblur checkpoint "
+FORMAT = f"{KIND}3"
 HEADER_NAME = "header.json"
 TENSOR = "tensor_"
 # Largest share of the run time that saving may take, plus an allowance at the start.
@@ -48,6 +50,18 @@ class Checkpoint:
         self.spent_s = 0.0
         self._resume = resume
         self._start = time.monotonic()
+
+    def check(self) -> None:
+        """Refuse a file in the way that no fit has written: saving a state would replace it."""
+        if not self.path.exists() and not self.path.is_symlink():
+            return
+        with suppress(*DAMAGED, OSError), open_regular(self.path) as (file, size_bytes):
+            if not self.path.is_symlink() and _is_checkpoint(file, size_bytes):
+                return
+        raise FitError(
+            f"{self.path} is in the way: it is not the checkpoint of a fit, or a damaged one; move "
+            "or delete it."
+        )
 
     def load(self, signature: str, device: torch.device) -> FitState:
         """The saved state, or an empty one."""
@@ -83,7 +97,7 @@ class Checkpoint:
         content = json.dumps(header).encode()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_file(self.path) as beside, beside.open("wb") as file:
+            with atomic_file(self.path, follows_link=False) as beside, beside.open("wb") as file:
                 write_stored(file, HEADER_NAME, content, arrays)
         except OSError as error:
             raise FitError(
@@ -95,6 +109,13 @@ class Checkpoint:
         """Delete the file after a successful fit."""
         self.path.unlink(missing_ok=True)
         leftovers.clear(self.path)
+
+
+def _is_checkpoint(file: IO[bytes], size_bytes: int) -> bool:
+    with zipfile.ZipFile(file) as archive:
+        check_stored_members(archive, size_bytes)
+        header = parse_json(archive.read(HEADER_NAME))
+    return isinstance(header, dict) and str(header.get("format", "")).startswith(KIND)
 
 
 def _array(tensor: Tensor) -> np.ndarray:

@@ -58,6 +58,7 @@ def fit(
     own = Checkpoint(Path(checkpoint), True) if isinstance(checkpoint, str | Path) else None
     kept = checkpoint if isinstance(checkpoint, Checkpoint) else own
     matched = None if photo is None else _registered(capture, photo, settings)
+    is_estimated = calibration is None
     if calibration is None:
         calibration = _estimated(capture, settings, progress, control, kept)
     events = fit_events(
@@ -78,7 +79,8 @@ def fit(
             result = finish(events, show)
     if own is not None:
         own.remove()
-        _forget(own)
+        if is_estimated:
+            _forget(own)
     return result
 
 
@@ -103,9 +105,11 @@ def _estimated(
     checkpoint: Checkpoint | None,
 ) -> Calibration:
     """The lens of the capture, kept beside the checkpoint of the fit."""
-    from napari_dpdeblur.calibration.kept_estimate import lens_events
+    from napari_dpdeblur.calibration.kept_estimate import check_kept, lens_events
     from napari_dpdeblur.cancellation import controlled
 
+    if checkpoint is not None:
+        check_kept(_kept(checkpoint))
     views = capture.with_swapped_views() if settings.swap_views else capture
     events = lens_events([views], kept=None if checkpoint is None else _kept(checkpoint))
     if control is not None:

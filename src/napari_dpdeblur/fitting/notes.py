@@ -60,7 +60,27 @@ def lens_notes(calibration: Calibration, capture: DualPixelCapture) -> list[str]
         bad = [check for check in verdict.get("checks", []) if check["grade"] == BAD]
         sentences += [str(check["remedy"]) for check in bad]
         sentences += [str(note) for note in verdict.get("notes", [])]
+    if (problem := optics_problem(capture)) is not None:
+        sentences.append(problem)
     return [" ".join(sentences)]
+
+
+def optics_problem(capture: DualPixelCapture) -> str | None:
+    """Why an estimate does not use the optics of a capture, if they are known but impossible."""
+    from napari_dpdeblur.calibration.estimate.geometry import has_plausible_blur
+    from napari_dpdeblur.calibration.estimate.settings import TileParameters
+
+    optics = capture.optics
+    frame = (round(capture.shape[-2] * capture.pixel_aspect), capture.shape[-1])
+    if optics is None or not optics.is_complete:
+        return None
+    if has_plausible_blur(optics, frame, TileParameters()):
+        return None
+    return (
+        f"The optics were not used: they give a blur of {optics.blur_at_infinity_px:.3g} px, which "
+        f"is not possible for a picture of {frame[1]} px; check focal length, f-number, focus "
+        "distance and sensor width."
+    )
 
 
 def _outside(values: Tensor, settings: FitSettings) -> Tensor:

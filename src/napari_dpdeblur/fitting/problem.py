@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from napari_dpdeblur.fitting.settings import FitSettings
 
 MEAN_INTENSITY = 0.5  # of the normalised views: a convention, the unit of all intensities
+LEAST_RADIUS_PX = 0.1  # of kernels that blur at all
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,7 @@ def pose_problem(
     prepared, chromatic_px = _without_color_shift(square, calibration, settings)
     check_cancelled()
     grid = calibration.kernel_grid()
+    _check_kernels(grid, calibration)
     height, width = prepared.shape[-2:]
     layout = TileLayout.regular(height, width, grid.rows, grid.cols)
     if crop is not None:
@@ -181,6 +183,14 @@ def pose_problem(
     return FitProblem(
         views, kernels, grid_of_views, pitch, shape, intensity_scale, calibrated, chromatic_px
     )
+
+
+def _check_kernels(grid: KernelGrid, calibration: Calibration) -> None:
+    if not grid.rms_radius_px() >= LEAST_RADIUS_PX:
+        raise CalibrationError(
+            f"The kernels of {calibration.camera} do not blur: they are narrower than a pixel, as "
+            "if the target had been in focus; calibrate with the target out of focus."
+        )
 
 
 def _without_color_shift(

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 KNOWN_DISTANCES = "known_distances"  # its entry in run.yaml
 REACH_PX = 2  # the median of 5 x 5 px around a pixel stands for it
-MIN_RATIO = 1.02  # between the largest and the smallest distance
-MIN_SCALE_CHANGE = 1e-3  # of the defocus between the distances: less is the same
 
 
 @dataclass(frozen=True)
@@ -34,10 +32,18 @@ class KnownDistance:
 
 def check_known_distances(known: Sequence[KnownDistance], shape: tuple[int, int]) -> None:
     """Refuse known distances that give no lens constants for a map of this shape."""
+    from napari_dpdeblur.calibration.distance import MIN_RATIO, POSSIBLE_M
+
     height, width = shape
+    nearest, farthest = POSSIBLE_M
     for one in known:
         if not (np.isfinite(one.metres) and one.metres > 0):
             raise ResultError(f"A known distance must be above 0 m, not {one.metres:g}.")
+        if not nearest <= one.metres <= farthest:
+            raise ResultError(
+                f"A known distance of {one.metres:g} m is not possible; give it in metres, between "
+                f"{nearest:g} and {farthest:,.0f}."
+            )
         if not (0 <= one.row < height and 0 <= one.col < width):
             raise ResultError(
                 f"The known distance of {one} lies outside the result of {height} x {width} px; "
@@ -58,7 +64,7 @@ def check_known_distances(known: Sequence[KnownDistance], shape: tuple[int, int]
 
 def constants_from(defocus_map: FloatArray, known: Sequence[KnownDistance]) -> tuple[float, float]:
     """Lens constants A and B from the defocus map (H, W) at pixels of known distance."""
-    from napari_dpdeblur.calibration.distance import fit_lens_constants
+    from napari_dpdeblur.calibration.distance import MIN_SCALE_CHANGE, fit_lens_constants
 
     height, width = defocus_map.shape
     check_known_distances(known, (height, width))

@@ -154,10 +154,16 @@ def _read_views(folder: Path, provenance: Mapping[str, Any]) -> DualPixelCapture
     """The stored capture; None if there is none, or its description was changed."""
     if not all((folder / name).is_file() for name in VIEW_FILES):
         return None
-    raw = np.stack([read_image(folder / name) for name in VIEW_FILES])
+    views = [read_image(folder / name) for name in VIEW_FILES]
+    if views[0].shape != views[1].shape or not all(np.isfinite(view).all() for view in views):
+        raise ResultError(
+            f"{' and '.join(VIEW_FILES)} in {folder} are not the views of one capture: they differ "
+            "in size or hold infinite values; delete both to open the run without them."
+        )
+    raw = np.stack(views)
     try:
         known = provenance["capture"]
-        if known["dtype"] not in RAW_TYPES:
+        if known["dtype"] not in RAW_TYPES or not _holds(known["dtype"], raw):
             return None
         return DualPixelCapture(
             raw.astype(known["dtype"]),
@@ -173,6 +179,12 @@ def _read_views(folder: Path, provenance: Mapping[str, Any]) -> DualPixelCapture
         )
     except (CaptureError, KeyError, TypeError, ValueError):
         return None
+
+
+def _holds(dtype: str, raw: FloatArray) -> bool:
+    """Whether a type of :data:`RAW_TYPES` can hold all values."""
+    most = float("inf") if dtype == "float32" else np.iinfo(dtype).max
+    return dtype == "float32" or bool(raw.min() >= 0 and raw.max() <= most)
 
 
 def _read_truth(folder: Path) -> dict[str, FloatArray]:

@@ -8,6 +8,7 @@ from PIL import Image, ImageOps
 
 from napari_dpdeblur.capture.levels import srgb_to_linear
 from napari_dpdeblur.capture.photo import Photo, find_photo, open_photo, reading
+from napari_dpdeblur.capture.picture import read_planes
 from napari_dpdeblur.errors import CaptureError
 
 ORIENTATION = 0x0112
@@ -49,7 +50,7 @@ def test_jpeg_16_bit_png_and_linear_tiff(tmp_path, picture):
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-@pytest.mark.parametrize("suffix", [".jpg", ".png"])
+@pytest.mark.parametrize("suffix", [".jpg", ".png", ".tif"])
 def test_photos_are_turned_as_exif_says(tmp_path, picture, orientation, suffix):
     exif = Image.Exif()
     exif[ORIENTATION] = orientation
@@ -60,6 +61,15 @@ def test_photos_are_turned_as_exif_says(tmp_path, picture, orientation, suffix):
         upright = np.asarray(ImageOps.exif_transpose(stored))
     photo = open_photo(path)
     np.testing.assert_allclose(np.moveaxis(photo.pixels, 0, -1), _expected(upright), atol=1e-6)
+
+
+@pytest.mark.parametrize("orientation", [1, 3, 6])
+def test_views_are_not_turned(tmp_path, picture, orientation):
+    """Both views of a capture are stored alike, and row and column mean what the sensor read."""
+    exif = Image.Exif()
+    exif[ORIENTATION] = orientation
+    Image.fromarray(picture).save(tmp_path / "l.tif", exif=exif)
+    np.testing.assert_array_equal(read_planes(tmp_path / "l.tif"), np.moveaxis(picture, -1, 0))
 
 
 def test_a_large_photo_is_reduced_and_clipped_pixels_are_marked(tmp_path, monkeypatch, picture):

@@ -50,7 +50,7 @@ class LensCheckpoint:
         tensors = {name: getattr(state, name).tolist() for name in TENSORS}
         content = {"format": FORMAT, "signature": self._signature, "step": state.step, **tensors}
         try:
-            write_atomically(self._path, json.dumps(content).encode())
+            write_atomically(self._path, json.dumps(content).encode(), follows_link=False)
         except OSError:
             self._path = None
 

@@ -15,7 +15,7 @@ from napari_dpdeblur.calibration.estimate.settings import (
     EvidenceParameters,
     TileParameters,
 )
-from napari_dpdeblur.capture import DualPixelCapture
+from napari_dpdeblur.capture import CameraOptics, DualPixelCapture
 from napari_dpdeblur.optics import TileLayout
 
 PITCHES = (8, 4, 2)
@@ -93,7 +93,7 @@ def lens_geometry(
     height, width = capture.shape[-2:]
     rows, cols = _kernel_grid(height, width, settings.tiles)
     optics = capture.optics
-    has_optics = optics is not None and optics.is_complete
+    has_optics = optics is not None and has_plausible_blur(optics, (height, width), settings.tiles)
     unit_px = max(largest_px / settings.lens.typical_scale, 1e-3)
     return Geometry(
         frame_shape=(height, width),
@@ -108,6 +108,16 @@ def lens_geometry(
         largest_scale=settings.lens.largest_scale,
         tiles=settings.tiles,
     )
+
+
+def has_plausible_blur(
+    optics: CameraOptics, frame: tuple[int, int], parameters: TileParameters
+) -> bool:
+    """Whether the optics are complete and give a blur that can be: EXIF data may say anything."""
+    if not optics.is_complete:
+        return False
+    most = parameters.largest_blur * max(frame)
+    return parameters.least_blur_px <= optics.blur_at_infinity_px <= most
 
 
 def gathered(views: Tensor, geometry: Geometry, parameters: EvidenceParameters) -> Evidence:

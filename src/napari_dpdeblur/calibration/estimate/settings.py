@@ -83,6 +83,17 @@ class TileParameters(SettingsModel):
     least_disparity_px: float = setting(
         0.3, "px", "Disparity at scale 1 of a generic lens at least: its kernel is no point.", gt=0
     )
+    least_blur_px: float = setting(
+        0.3, "px", "Optics that give less blur to a very distant point are not used.", gt=0
+    )
+    largest_blur: float = setting(
+        0.5,
+        "share of the longer side",
+        "Optics that give more blur to a very distant point are not used: damaged EXIF data may "
+        "say anything, and kernels of that size would fill the memory.",
+        gt=0,
+        le=1,
+    )
 
 
 class SpreadParameters(SettingsModel):

@@ -35,7 +35,8 @@ def open_photo(path: str | Path) -> Photo:
     path = Path(path)
     with accessing(path, CaptureError):
         if not path.is_file():
-            raise CaptureError(f"The photo {shortened(path)} does not exist; check the path.")
+            wrong = "is not a file" if path.exists() else "does not exist"
+            raise CaptureError(f"The photo {shortened(path)} {wrong}; check the path.")
     is_raw = path.suffix.lower() == RAW_SUFFIX
     linear, clipped = _read_raw(path) if is_raw else _read_picture(path)
     if bool((linear[0] == linear[1]).all() and (linear[1] == linear[2]).all()):

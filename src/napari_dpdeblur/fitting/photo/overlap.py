@@ -45,7 +45,7 @@ def overlap_picture(
 def write_overlap(path: Path, picture: Picture) -> Path:
     """Write the picture as PNG."""
     try:
-        with atomic_file(path) as beside:
+        with atomic_file(path, follows_link=False) as beside:
             Image.fromarray(picture).save(beside, format="PNG")
     except OSError as error:
         raise ResultError(
