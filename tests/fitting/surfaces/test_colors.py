@@ -100,6 +100,25 @@ def test_colours_are_found_that_explain_the_views(problem: FitProblem) -> None:
     assert float((found.color - truth)[seen].std()) < 0.7 * float((start - truth)[seen].std())
 
 
+def test_noisy_views_are_explained_more_smoothly(problem: FitProblem) -> None:
+    renderer = renderer_of(problem, layers_of(problem))
+    generator = torch.Generator().manual_seed(0)
+    start = torch.full((2, 1, 64, 96), 0.5)
+    views = renderer.render(start)
+    noise = PARAMETERS.usual_noise * torch.randn(views.shape, generator=generator)
+    clear = torch.zeros_like(views, dtype=torch.bool)
+
+    def roughness(views: torch.Tensor, sigma: float) -> float:
+        observed = Observation(views, torch.full_like(views, sigma), clear)
+        *_, found = solve_colors(renderer, observed, start, (1, 1), PARAMETERS)
+        return float(found.color.diff(dim=-1).abs().mean())
+
+    usual = roughness(views + noise, PARAMETERS.usual_noise)
+    assert roughness(views + noise, 0.1 * PARAMETERS.usual_noise) == pytest.approx(usual, rel=0.02)
+    # Three times the noise would make the colours three times as rough.
+    assert roughness(views + 3 * noise, 3 * PARAMETERS.usual_noise) < 2 * usual
+
+
 def test_the_gain_is_opposite_in_the_two_views(problem: FitProblem) -> None:
     layers = layers_of(problem)
     renderer = renderer_of(problem, layers)

@@ -25,7 +25,16 @@ class LayerColorParameters(SettingsModel):
         "Weight that keeps colours near the all-in-focus image, and hidden ones as filled.",
         gt=0,
     )
-    smoothness: float = setting(3e-4, "squared error", "Weight of total variation.", ge=0)
+    smoothness: float = setting(
+        3e-4, "squared error", "Weight of total variation up to the noise `usual_noise`.", ge=0
+    )
+    usual_noise: float = setting(
+        5e-3,
+        INTENSITY,
+        "Noise of the views, on the grid of the layers, from which the weight of total variation "
+        "grows with its variance; below, errors of the kernels prevail.",
+        gt=0,
+    )
     data_diagonal: float = setting(
         1.0,
         "weight of the data",

@@ -37,6 +37,10 @@ class Observation:
         inverse = 1 / self.sigma.square()
         return inverse / inverse.mean()
 
+    def variance(self) -> float:
+        """Variance of the noise where the weight is 1."""
+        return float(1 / self.sigma.square().reciprocal().mean())
+
 
 @dataclass(frozen=True)
 class LayerColors:
@@ -67,7 +71,7 @@ def solve_colors(
     gain = gain_field(rendered, observed.views, weight, parameters)
     error = observed.errors(gain * rendered)
     colors = LayerColors(start, gain, gain * rendered, _mean_square(error))
-    strength, pull = parameters.smoothness, parameters.ridge
+    strength, pull = _smoothness(observed, parameters), parameters.ridge
     smooth = [SmoothnessWeights(c, strength, pixel_pitch, parameters.free_step) for c in start]
     seen = torch.where(error == 0, 0.0, 1.0) * weight
     moved = error
@@ -91,6 +95,11 @@ def solve_colors(
     gain = gain_field(rendered, observed.views, weight, parameters)
     error = observed.errors(gain * rendered)
     yield LayerColors(colors.color, gain, gain * rendered, _mean_square(error))
+
+
+def _smoothness(observed: Observation, parameters: LayerColorParameters) -> float:
+    """Weight of total variation: that of data with much noise is larger, as it would fit noise."""
+    return parameters.smoothness * max(observed.variance() / parameters.usual_noise**2, 1.0)
 
 
 def _mean_square(error: Tensor) -> float:
