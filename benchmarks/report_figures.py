@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from napari_dpdeblur.evaluation.comparison.tables import MEAN, MEASURED
-from napari_dpdeblur.evaluation.scoring import METRICS
+from napari_dpdeblur.evaluation.scoring import ALL_METRICS
 from results_file import figure_name, save_figures
 
 
@@ -23,7 +23,9 @@ def mean_scores(report: Path) -> dict[str, dict[str, float]]:
     with (report / "table.csv").open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["source"] == MEASURED]
     return {
-        figure_name(row["method"]): {name: float(row[name]) for name in METRICS if row[name]}
+        figure_name(row["method"]): {
+            name: float(row[name]) for name in ALL_METRICS if row.get(name)
+        }
         for row in rows
         if row["scene"].startswith(MEAN)
     }

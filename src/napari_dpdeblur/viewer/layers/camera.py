@@ -60,9 +60,10 @@ def delete_in_canvas(viewer: Any) -> None:
 
     def make_current(_: Any = None) -> None:
         window = getattr(getattr(viewer, "window", None), "_qt_viewer", None)
-        canvas = getattr(getattr(window, "canvas", None), "native", None)
-        if hasattr(canvas, "makeCurrent"):
-            canvas.makeCurrent()
+        canvas: Any = getattr(getattr(window, "canvas", None), "native", None)
+        make = getattr(canvas, "makeCurrent", None)
+        if make is not None:
+            make()
 
     viewer.layers.events.removing.connect(make_current)
 
