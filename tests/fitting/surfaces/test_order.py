@@ -43,6 +43,14 @@ def test_surfaces_of_nearly_the_same_defocus_share_a_layer() -> None:
     assert np.unique(grouped[1].defocus[grouped[1].region]).tolist() == pytest.approx([0.4, 0.43])
 
 
+def test_defocus_beyond_an_outline_is_that_of_the_surface_inside() -> None:
+    first, second, third = stripes(0.4, 1.2, 0.43)
+    whole = group_surfaces([first, second, third], None, PARAMETERS)[1]
+    just_outside = {"left": (20, 20), "right": (20, 39)}
+    assert whole.defocus[just_outside["left"]] == pytest.approx(0.4)
+    assert whole.defocus[just_outside["right"]] == pytest.approx(0.43)
+
+
 def test_fewer_layers_than_surfaces_join_the_most_similar_ones() -> None:
     grouped = group_surfaces(stripes(1.4, 1.0, 0.85, 0.2), 3, PARAMETERS)
     assert scales_of(grouped) == pytest.approx([1.4, 0.925, 0.2], abs=0.08)

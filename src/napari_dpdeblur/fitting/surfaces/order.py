@@ -9,7 +9,7 @@ import numpy as np
 
 from napari_dpdeblur.fitting.parameters.surfaces import LayerStackParameters
 from napari_dpdeblur.fitting.surfaces.find import Surface
-from napari_dpdeblur.fitting.surfaces.regions import borders_between
+from napari_dpdeblur.fitting.surfaces.regions import borders_between, distance_px
 
 
 def group_surfaces(
@@ -39,9 +39,10 @@ def group_surfaces(
 
 
 def _united(far: Surface, near: Surface) -> Surface:
-    """Two surfaces as one, each with its own defocus."""
+    """Two surfaces as one, each with its own defocus, which reaches as far as it is the nearer."""
     larger = far if far.share >= near.share else near
-    defocus = np.where(far.region, far.defocus, np.where(near.region, near.defocus, larger.defocus))
+    is_far = distance_px(far.region) <= distance_px(near.region)
+    defocus = np.where(is_far, far.defocus, near.defocus)
     region = far.region | near.region
     confidence = (far.confidence * far.share + near.confidence * near.share) / max(
         far.share + near.share, 1e-12

@@ -105,6 +105,11 @@ def _slope(values: FloatArray) -> FloatArray:
     return np.asarray(np.hypot(along_x, along_y))
 
 
+def distance_px(region: np.ndarray) -> FloatArray:
+    """Distance of each pixel (h, w) from a region, 0 inside."""
+    return np.asarray(cv2.distanceTransform((~region).astype(np.uint8), cv2.DIST_L2, 3))
+
+
 def borders_between(regions: np.ndarray) -> dict[tuple[int, int], np.ndarray]:
     """Flat indices of the pixels along the border of each pair of adjacent regions."""
     index = np.arange(regions.size).reshape(regions.shape)

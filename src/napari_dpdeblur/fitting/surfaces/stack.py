@@ -17,6 +17,7 @@ from napari_dpdeblur.fitting.parameters.surfaces import LayerStackParameters
 from napari_dpdeblur.fitting.surfaces.find import Surface
 from napari_dpdeblur.fitting.surfaces.levels import local_range
 from napari_dpdeblur.fitting.surfaces.order import label_image
+from napari_dpdeblur.fitting.surfaces.regions import distance_px
 from napari_dpdeblur.optics.mpi import transmittance
 
 SMALLEST_STEP = 1e-3  # between the typical scales of two layers
@@ -115,5 +116,4 @@ def _covered(
 
 def _around(region: np.ndarray, radius: int) -> np.ndarray:
     """Pixels within a distance of a region (h, w)."""
-    distance = cv2.distanceTransform((~region).astype(np.uint8), cv2.DIST_L2, 3)
-    return np.asarray(distance <= radius)
+    return np.asarray(distance_px(region) <= radius)
