@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from napari_dpdeblur.cancellation import Control, check_cancelled, obeying
-from napari_dpdeblur.computing.cores import in_background, in_order
+from napari_dpdeblur.computing.cores import begun, in_background, in_order
 from napari_dpdeblur.errors import OperationCancelled
 
 CPU = torch.device("cpu")
@@ -92,3 +92,11 @@ def test_a_task_runs_in_the_background() -> None:
     done = threading.Event()
     in_background(done.set)
     assert done.wait(timeout=60)
+
+
+def test_something_begins_on_another_core() -> None:
+    thread = begun(threading.get_ident, CPU)
+    assert thread() != threading.get_ident()
+    assert begun(threading.get_ident, torch.device("meta"))() == threading.get_ident()
+    weight = torch.ones(3, requires_grad=True)
+    assert not begun(lambda: 2 * weight, CPU)().requires_grad

@@ -116,3 +116,14 @@ def test_interlaced_pictures_are_read(size: tuple[int, int], capfd: Any) -> None
     np.testing.assert_array_equal(found, values)
     assert decode(np.frombuffer(png(rows + b"\0", header), np.uint8), "PNG") is None
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("most_bytes", [0, 100, 1 << 26])
+def test_large_pictures_stay_compressed(most_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("napari_dpdeblur.files.png._STORED_BYTES", most_bytes)
+    pixels = np.arange(60 * 80, dtype=np.uint16).reshape(60, 80)
+    data = cv2.imencode(".png", pixels)[1].tobytes()
+    plain = plain_png(data)
+    assert plain is not None
+    assert (len(plain) > pixels.nbytes) == (most_bytes == 1 << 26)
+    assert np.array_equal(cv2.imdecode(np.frombuffer(plain, np.uint8), -1), pixels)

@@ -56,6 +56,18 @@ def in_background(task: Callable[[], object]) -> None:
         _pool(count, os.getpid()).submit(task)
 
 
+def begun(compute: Callable[[], Computed], device: torch.device) -> Callable[[], Computed]:
+    """Begin on another core, if a CPU has one; what is returned waits for the result.
+
+    Without gradients.
+    """
+    count = 1 if hasattr(_thread, "is_worker") else torch.get_num_threads()
+    if count == 1 or device.type != "cpu":
+        return compute
+    pool, context = _pool(count, os.getpid()), copy_context()
+    return pool.submit(context.run, _without_gradients, lambda _: compute(), None).result
+
+
 def _without_gradients(compute: Callable[[Item], Computed], item: Item) -> Computed:
     with torch.no_grad():
         return compute(item)

@@ -14,6 +14,7 @@ from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, interpolate, pa
 from napari_dpdeblur.array_types import Crop
 from napari_dpdeblur.cancellation import check_cancelled
 from napari_dpdeblur.computing.bounded_cache import BoundedCache
+from napari_dpdeblur.computing.cores import begun
 from napari_dpdeblur.errors import CalibrationError, FitError
 from napari_dpdeblur.fitting.image.chromatic import chromatic_shift_px, without_chromatic_shift
 from napari_dpdeblur.fitting.presets import PRESETS
@@ -163,6 +164,9 @@ def pose_problem(
     layout = TileLayout.regular(height, width, grid.rows, grid.cols)
     if crop is not None:
         prepared, grid, layout = _cropped(prepared, grid, layout, crop)
+    grid = grid.to(device=device)
+    lens, excess = lens_model(settings), calibration.excess_variance_px2
+    used = begun(lambda: lens.corrected(grid, excess), device)
     parameters = settings.parameters.problem
     _check_views(prepared, capture, parameters)
     check_cancelled()
@@ -174,14 +178,10 @@ def pose_problem(
     intensity_scale = MEAN_INTENSITY / float(prepared.mean())
     normalised = prepared.to(device).mul_(intensity_scale)
     views = original_rows(normalised, row_factor, parameters.row_fit_steps)
-    lens, excess = lens_model(settings), calibration.excess_variance_px2
-    grid = grid.to(device=device)
-    calibrated, kernels = (
-        model.corrected(grid, excess) for model in (replace(lens, sharpening_steps=0), lens)
-    )
+    calibrated = replace(lens, sharpening_steps=0).corrected(grid, excess)
     grid_of_views, pitch = layout.coarser(row_factor, 1), (row_factor, 1)
     return FitProblem(
-        views, kernels, grid_of_views, pitch, shape, intensity_scale, calibrated, chromatic_px
+        views, used(), grid_of_views, pitch, shape, intensity_scale, calibrated, chromatic_px
     )
 
 

@@ -68,7 +68,11 @@ def labelled_panels(panels: dict[str, Picture]) -> Picture:
 
 def write_preview(file: Path | BinaryIO, picture: Picture) -> None:
     """Write a preview as PNG to a path or an open file."""
-    Image.fromarray(picture).save(file, format="PNG", compress_level=3)
+    encoded = cv2.imencode(".png", np.ascontiguousarray(picture[..., ::-1]))[1].tobytes()
+    if isinstance(file, Path):
+        file.write_bytes(encoded)
+    else:
+        file.write(encoded)
 
 
 def _reduced(images: AnyFloatArray) -> AnyFloatArray:

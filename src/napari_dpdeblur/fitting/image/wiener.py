@@ -183,7 +183,12 @@ def _two_view_wiener(
     # What the lens passes unchanged, such as the mean intensity, needs no regularisation.
     prior = (1 - power / spectrum.shape[1]).clamp_(0, 1).mul_(floor)
     prior[..., 0, 0] = 0
-    sharp = left.mul_(spectrum[:, :1].conj()) + right.mul_(spectrum[:, 1:].conj())
+    # Conjugate views, and real factors of real parts: conjugate kernels and complex factors cost
+    # copies.
+    sharp = left.conj_physical_().mul_(spectrum[:, :1])
+    sharp += right.conj_physical_().mul_(spectrum[:, 1:])
+    parts = torch.view_as_real(sharp.conj_physical_())
     if mean is not None:
-        sharp += prior * mean
-    return sharp.div_(power.add_(prior))
+        parts.addcmul_(prior[..., None], torch.view_as_real(mean))
+    parts.div_(power.add_(prior)[..., None])
+    return sharp

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import torch
 from torch import Tensor
 
 from napari_dpdeblur.cancellation import check_cancelled
+from napari_dpdeblur.computing.cores import in_order
 from napari_dpdeblur.fitting.image.filters import box_mean
 from napari_dpdeblur.fitting.problem import FitProblem
 from napari_dpdeblur.fitting.surfaces.stack import SurfaceLayers
 from napari_dpdeblur.optics.mpi import visibility
 from napari_dpdeblur.optics.planes import layer_planes
 from napari_dpdeblur.optics.summed_blur import SummedBlur
+
+MIN_LAYERS = 3  # so many occupy two cores; of fewer, the cores share the tiles
 
 
 class SurfaceRenderer:
@@ -53,15 +58,24 @@ class SurfaceRenderer:
     def render(self, color: Tensor) -> Tensor:
         """Views (V, C, h, w) of layers with colours (L, C, h, w)."""
         views = color.new_zeros(self._free.shape[1], *color.shape[1:])
-        layers = zip(self._blurs, self._weights, self._free, color, strict=True)
-        for blur, weights, free, layer in layers:
-            views += blur(weights * layer) * free
+
+        def light(k: int) -> Tensor:
+            return self._blurs[k](self._weights[k] * color[k]).mul_(self._free[k])
+
+        for seen in self._each(light):
+            views += seen
         return views
 
     def adjoint(self, views: Tensor) -> Tensor:
         """The transposed operator: (V, C, h, w) to (L, C, h, w)."""
-        layers = zip(self._blurs, self._weights, self._free, strict=True)
-        light = [
-            weights * blur.adjoint(views * free, len(weights)) for blur, weights, free in layers
-        ]
-        return torch.stack([planes.sum(0) for planes in light])
+
+        def light(k: int) -> Tensor:
+            planes = self._blurs[k].adjoint(views * self._free[k], len(self._weights[k]))
+            return planes.mul_(self._weights[k]).sum(0)
+
+        return torch.stack(list(self._each(light)))
+
+    def _each(self, compute: Callable[[int], Tensor]) -> Iterator[Tensor]:
+        """What ``compute`` returns for each layer, several at a time."""
+        device = self._free.device if len(self._blurs) >= MIN_LAYERS else None
+        return in_order(compute, range(len(self._blurs)), device)

@@ -34,10 +34,10 @@ class SurfaceFit:
 
     def values(self, height: int, width: int) -> FloatArray:
         """The polynomial on the whole image: (h, w)."""
-        rows, cols = np.mgrid[:height, :width]
-        terms = _terms(rows.ravel(), cols.ravel(), (height, width))[:, : len(self.coefficients)]
-        values = (terms @ self.coefficients).reshape(height, width)
-        return np.asarray(values, np.float32)
+        size, count = (height, width), len(self.coefficients)
+        terms = _terms(np.arange(height)[:, None], np.arange(width), size)[:count]
+        values = sum(c * term for c, term in zip(self.coefficients, terms, strict=True))
+        return np.array(np.broadcast_to(values, size), np.float32)
 
 
 def fit_shape(
@@ -53,8 +53,8 @@ def fit_shape(
     rows, cols = np.nonzero(inside)
     values = defocus_map[inside].astype(np.float64)
     weight = np.maximum(weights[inside].astype(np.float64), 1e-9)
-    terms = _terms(rows, cols, defocus_map.shape)
-    fits = {name: _least_squares(terms[:, :count], values, weight) for name, count in TERMS.items()}
+    terms = np.stack(_terms(rows, cols, defocus_map.shape))
+    fits = _least_squares(terms, values, weight)
     chosen = _simplest(fits, terms, parameters)
     chosen = chosen if chosen in shapes else shapes[-1]
     coefficients, squares = fits[chosen]
@@ -77,22 +77,32 @@ def _simplest(
         chosen = "slanted"
     else:
         return "constant"
-    fitted = terms[:, : TERMS[chosen]] @ fits[chosen][0]
+    fitted = fits[chosen][0] @ terms[: TERMS[chosen]]
     return chosen if np.ptp(fitted) > parameters.slope_range else "constant"
 
 
 def _least_squares(
     terms: np.ndarray, values: np.ndarray, weight: np.ndarray
-) -> tuple[np.ndarray, float]:
-    root = np.sqrt(weight)
-    found = np.linalg.lstsq(terms * root[:, None], values * root, rcond=None)[0]
-    return found, float((weight * (values - terms @ found) ** 2).sum())
+) -> dict[Shape, tuple[np.ndarray, float]]:
+    """Coefficients of each shape and its weighted squares, from terms (6, pixels).
+
+    By the normal equations, which all shapes share: with 6 terms between -1 and 1 they lose nothing
+    that counts.
+    """
+    weighted = terms * weight
+    matrix, right = weighted @ terms.T, weighted @ values
+    fits: dict[Shape, tuple[np.ndarray, float]] = {}
+    for name, count in TERMS.items():
+        found = np.linalg.lstsq(matrix[:count, :count], right[:count], rcond=None)[0]
+        error = values - found @ terms[:count]
+        fits[name] = found, float(weight @ (error * error))
+    return fits
 
 
-def _terms(rows: np.ndarray, cols: np.ndarray, size: tuple[int, ...]) -> np.ndarray:
-    """Monomials up to degree 2 of positions between -1 and 1: (pixels, 6)."""
+def _terms(rows: np.ndarray, cols: np.ndarray, size: tuple[int, ...]) -> list[np.ndarray]:
+    """The six monomials up to degree 2 of positions between -1 and 1."""
     y, x = 2 * rows / max(size[0] - 1, 1) - 1, 2 * cols / max(size[1] - 1, 1) - 1
-    return np.stack([np.ones_like(y), y, x, y * y, x * y, x * x], axis=1)
+    return [np.ones_like(y), y, x, y * y, x * y, x * x]
 
 
 def smoothed_within(
