@@ -7,7 +7,7 @@ import math
 import torch
 
 from napari_dpdeblur.calibration.estimate.profiles import PROFILES, SHARED, generic_lens, spread
-from napari_dpdeblur.calibration.estimate.pupil import NAMES
+from napari_dpdeblur.calibration.estimate.pupil import NAMES, REACH, SAMPLES
 from napari_dpdeblur.calibration.estimate.settings import SpreadParameters
 
 LIMITS = SpreadParameters()
@@ -28,3 +28,8 @@ def test_known_optics_have_a_hard_rim_and_change_nothing_else() -> None:
             math.exp(hard[NAMES.index("edge")]), LIMITS.known_optics_edge, rel_tol=1e-5
         )
         assert torch.equal(hard[1:], plain[1:])
+
+
+def test_no_profile_has_a_harder_rim_than_the_samples_of_the_pupil_resolve() -> None:
+    distance = 2 * REACH / SAMPLES
+    assert all(math.exp(profile.edge) >= distance / 2 for profile in PROFILES.values())

@@ -1,7 +1,8 @@
 """Generic lenses by camera family: where an estimate starts.
 
-Parameters of a model, not measurements: those of a family are rounded means of estimates from
-ordinary captures; the neutral lens lies between them.
+Parameters of a model, not measurements: those of a family are rounded estimates from several
+ordinary captures, with weak priors; the neutral lens lies between them. The softness of the rim
+stays at what the samples of the pupil resolve, as the captures would take any harder one.
 """
 
 from __future__ import annotations
@@ -20,15 +21,19 @@ from napari_dpdeblur.capture import DualPixelCapture
 PROFILES: dict[str, PupilParameters] = {
     "neutral": PupilParameters(),
     "pixel": PupilParameters(
-        edge=math.log(0.08),
-        rim=0.45,
-        coma=-0.9,
-        barrel_radius=1.37,
-        barrel_shift=0.16,
-        split_softness=math.log(0.75),
-        split_shift=0.6,
-        contrast=2.4,
-        astigmatism=0.25,
+        edge=math.log(0.06),
+        rim=0.74,
+        coma=-1.6,
+        barrel_radius=1.42,
+        barrel_shift=0.14,
+        split_softness=math.log(0.83),
+        softness_growth=0.1,
+        split_shift=0.65,
+        split_cubic=-0.1,
+        contrast=2.6,
+        contrast_difference=-0.2,
+        contrast_growth=0.1,
+        astigmatism=0.4,
     ),
     "canon full frame": PupilParameters(
         split_softness=math.log(1.8), softness_growth=0.3, split_shift=0.4, contrast=1.3
