@@ -21,6 +21,17 @@ from napari_dpdeblur.capture import DualPixelCapture
 PROFILES: dict[str, PupilParameters] = {
     "neutral": PupilParameters(),
     "pixel": PupilParameters(
+        edge=math.log(0.08),
+        rim=0.45,
+        coma=-0.9,
+        barrel_radius=1.37,
+        barrel_shift=0.16,
+        split_softness=math.log(0.75),
+        split_shift=0.6,
+        contrast=2.4,
+        astigmatism=0.25,
+    ),
+    "pixel 4": PupilParameters(
         edge=math.log(0.06),
         rim=0.74,
         coma=-1.6,
@@ -39,7 +50,12 @@ PROFILES: dict[str, PupilParameters] = {
         split_softness=math.log(1.8), softness_growth=0.3, split_shift=0.4, contrast=1.3
     ),
 }
-FAMILIES = {"canon": "canon full frame", "pixel": "pixel"}  # by a word in camera or format
+FAMILIES = {  # by a word in camera or format, the first that is found
+    "canon": "canon full frame",
+    "pixel 4": "pixel 4",
+    "pixel-published": "pixel 4",  # the published scenes
+    "pixel": "pixel",
+}
 
 
 # Of the disc that both views share; the others tell the views apart.

@@ -6,7 +6,7 @@ from typing import Literal
 
 from napari_dpdeblur.settings_model import NO_UNIT, SettingsModel, setting
 
-Profile = Literal["automatic", "neutral", "pixel", "canon full frame"]
+Profile = Literal["automatic", "neutral", "pixel", "pixel 4", "canon full frame"]
 PX = "px of the estimate"
 RADII = "pupil radii"
 SIGMAS = "standard deviations"
