@@ -15,6 +15,7 @@ exact one.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -97,8 +98,17 @@ def score_scene(
     measured = load_calibration(options.data / "calibration").field
     field = f"{measured.top},{measured.left},{measured.height},{measured.width}"
     found = _fitted(options, scene, folder / f"{scene}_estimated", lens, ["--crop", field])
-    true = _fitted(options, scene, folder / f"{scene}_measured", options.data / "calibration", [])
+    true = _measured(options, scene, folder)
     return LensScore(*found, *true, *cost)
+
+
+def _measured(options: argparse.Namespace, scene: str, folder: Path) -> tuple[float, float, float]:
+    """Figures of the fit with the measured lens, which no estimate changes."""
+    if options.measured is None:
+        measured = options.data / "calibration"
+        return _fitted(options, scene, folder / f"{scene}_measured", measured, [])
+    former = json.loads(options.measured.read_text("utf-8"))["figures"]["scenes"][scene]
+    return former["measured_psnr_db"], former["measured_ssim"], former["measured_aiwe1"]
 
 
 def _fitted(
@@ -193,6 +203,12 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--scenes", nargs="+", help="scene names, such as 001; default: all")
     parser.add_argument("--keep", type=Path, help="keep lenses and run folders in this folder")
     parser.add_argument("--check", action="store_true", help="fail when a limit is missed")
+    parser.add_argument(
+        "--measured",
+        type=Path,
+        help="result file of this benchmark with fits with the measured lens of the same state; "
+        "default: fit again",
+    )
     add_save_option(parser)
     options = parser.parse_args(arguments)
     if options.data is None and not options.synthetic:

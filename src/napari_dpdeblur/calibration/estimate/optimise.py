@@ -24,7 +24,8 @@ class LensProblem:
 
     ``radius_px`` is the radius of the blur at scale 1 in px of the estimate; None: it follows from
     ``disparity_px``, the mean disparity at scale 1. ``prior`` and ``spread`` are mean and standard
-    deviation of the parameters.
+    deviation of the parameters. ``reference`` are those of a lens to compare with, by default the
+    prior.
     """
 
     evidence: Sequence[Evidence]
@@ -35,6 +36,7 @@ class LensProblem:
     disparity_px: float
     scales: Sequence[float]
     parameters: LensParameters
+    reference: Tensor | None = None
 
     def light(self, values: Tensor) -> Tensor:
         """The pupils of all tiles (P, 2, n, n)."""

@@ -1,7 +1,8 @@
 """Generic lenses by camera family: where an estimate starts.
 
-Parameters of a model, not measurements: those of a family are rounded means of estimates from
-ordinary captures; the neutral lens lies between them.
+Parameters of a model, not measurements: those of a family are rounded estimates from several
+ordinary captures, with weak priors; the neutral lens lies between them. The softness of the rim
+stays at what the samples of the pupil resolve, as the captures would take any harder one.
 """
 
 from __future__ import annotations
@@ -30,11 +31,31 @@ PROFILES: dict[str, PupilParameters] = {
         contrast=2.4,
         astigmatism=0.25,
     ),
+    "pixel 4": PupilParameters(
+        edge=math.log(0.06),
+        rim=0.74,
+        coma=-1.6,
+        barrel_radius=1.42,
+        barrel_shift=0.14,
+        split_softness=math.log(0.83),
+        softness_growth=0.1,
+        split_shift=0.65,
+        split_cubic=-0.1,
+        contrast=2.6,
+        contrast_difference=-0.2,
+        contrast_growth=0.1,
+        astigmatism=0.4,
+    ),
     "canon full frame": PupilParameters(
         split_softness=math.log(1.8), softness_growth=0.3, split_shift=0.4, contrast=1.3
     ),
 }
-FAMILIES = {"canon": "canon full frame", "pixel": "pixel"}  # by a word in camera or format
+FAMILIES = {  # by a word in camera or format, the first that is found
+    "canon": "canon full frame",
+    "pixel 4": "pixel 4",
+    "pixel-published": "pixel 4",  # the published scenes
+    "pixel": "pixel",
+}
 
 
 # Of the disc that both views share; the others tell the views apart.

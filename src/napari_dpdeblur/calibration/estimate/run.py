@@ -141,6 +141,8 @@ def _posed(
         disparity_px=geometry.disparity_px / geometry.pitch_px,
         scales=all_scales(settings.lens, geometry.farthest_scale),
         parameters=settings.lens,
+        # not the prior: that of a known camera may be right already
+        reference=generic_lens("neutral", settings.spread, geometry.has_optics),
     )
 
 

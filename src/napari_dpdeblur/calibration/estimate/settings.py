@@ -6,7 +6,7 @@ from typing import Literal
 
 from napari_dpdeblur.settings_model import NO_UNIT, SettingsModel, setting
 
-Profile = Literal["automatic", "neutral", "pixel", "canon full frame"]
+Profile = Literal["automatic", "neutral", "pixel", "pixel 4", "canon full frame"]
 PX = "px of the estimate"
 RADII = "pupil radii"
 SIGMAS = "standard deviations"
@@ -136,7 +136,7 @@ class VerdictParameters(SettingsModel):
     )
     good_texture: float = setting(0.15, "share of the picture", "Texture that is enough.", ge=0)
     bad_texture: float = setting(0.05, "share of the picture", "Texture that is too little.", ge=0)
-    good_gain: float = setting(0.05, "log cost", "Held-out gain over the generic lens.")
+    good_gain: float = setting(0.05, "log cost", "Held-out gain over a neutral lens.")
     bad_gain: float = setting(-0.02, "log cost", "Held-out gain of a lens that explains nothing.")
     good_difference: float = setting(0.25, NO_UNIT, "Difference of the lenses of two halves.", ge=0)
     bad_difference: float = setting(0.4, NO_UNIT, "Difference of contradicting halves.", ge=0)

@@ -31,7 +31,7 @@ def rules(limits: VerdictParameters) -> tuple[Rule, ...]:
         ),
         Rule(
             "held_out_gain",
-            "how much better than the generic lens it explains tiles it has not seen (log cost)",
+            "how much better than a neutral lens it explains tiles it has not seen (log cost)",
             limits.good_gain,
             limits.bad_gain,
             "The captures do not support a lens of their own: add captures with more blur and "
@@ -73,6 +73,7 @@ def compare_halves(
     """Fit a lens to each half of the tiles, with ``steps`` each from ``values``; yields each."""
     black = torch.arange(len(problem.field)) % 2 == 0
     halves = [problem.restricted(black), problem.restricted(~black)]
+    reference = problem.prior if problem.reference is None else problem.reference
     fitted = []
     for half in halves:
         state = LensState.start(values)
@@ -86,7 +87,7 @@ def compare_halves(
         for mine, other in zip(fitted, reversed(halves), strict=True):
             unseen = other.all_windows()
             if unseen:
-                gains.append(other.loss(problem.prior, unseen) - other.loss(mine, unseen))
+                gains.append(other.loss(reference, unseen) - other.loss(mine, unseen))
         a, b = (problem.light(half) for half in fitted)
         difference = (a - b).norm() / (0.5 * (a.norm() + b.norm()))
     return HalfLenses(float(sum(gains)) / max(len(gains), 1), float(difference))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from napari_dpdeblur.cli.arguments import Subparsers
 
 # Those of `EstimateSettings`, which would bring pydantic.
-PROFILES = ("automatic", "neutral", "pixel", "canon full frame")
+PROFILES = ("automatic", "neutral", "pixel", "pixel 4", "canon full frame")
 
 
 def add_parser(steps: Subparsers) -> None:
