@@ -9,16 +9,10 @@ from __future__ import annotations
 
 import atexit
 import gc
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from threading import Thread
-from types import ModuleType
-from typing import Any
-
-# A third of the time to load torch: how operations act on tensors without values, for compilers.
-RARELY_USED = {"torch": ("torch._meta_registrations",)}
 
 
 @contextmanager
@@ -40,19 +34,5 @@ def fast_loading() -> Iterator[None]:
 
 
 def load_ahead(package: str) -> None:
-    """Load a package in a thread, while files are read; parts that are rarely used come later."""
-    if package not in sys.modules:
-        for name in RARELY_USED.get(package, ()):
-            sys.modules.setdefault(name, _Postponed(name))
+    """Load a package in a thread, while files are read."""
     Thread(target=import_module, args=(package,)).start()
-
-
-class _Postponed(ModuleType):
-    """Stands for a module that is loaded when something of it is used."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # what the import system asks
-            raise AttributeError(name)
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return getattr(import_module(self.__name__), name)
