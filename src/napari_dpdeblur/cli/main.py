@@ -14,6 +14,7 @@ from napari_dpdeblur.cli.compare import ablation, baseline, benchmark, evaluate,
 from napari_dpdeblur.cli.old_names import with_current_names
 from napari_dpdeblur.cli.signals import Stopped, stopping_signals
 from napari_dpdeblur.cli.streams import prepare_streams
+from napari_dpdeblur.computing.heap import share_one_heap
 from napari_dpdeblur.errors import DpDeblurError, shortened
 
 BAD_INPUT_STATUS = 2
@@ -57,6 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = with_current_names(sys.argv[1:] if argv is None else argv)
     # Torch threads that spin while they wait slow each other down on a busy machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    share_one_heap()
     try:
         with stopping_signals():
             _run(words)

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any, BinaryIO
 
 from napari_dpdeblur.cancellation import Control, controlled
+from napari_dpdeblur.computing.heap import share_one_heap
 from napari_dpdeblur.errors import DpDeblurError, OperationCancelled
 from napari_dpdeblur.generators import finish
 from napari_dpdeblur.jobs.channel import receive, send
@@ -27,6 +28,7 @@ def main() -> None:
     commands, messages = _private_streams()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is handled by the parent
     _give_way()
+    share_one_heap()
     try:
         job: Job = receive(commands)
     except EOFError:
