@@ -21,6 +21,9 @@ from napari_dpdeblur.optics.lazy_layers import LazyLayers
 from napari_dpdeblur.results import Result, read_run, write_run
 from robustness_scene import small_scene
 
+ROUNDING = 1e-5  # of images with a mean of 0.25, and of defocus scales
+HALF_ROUNDING = 1e-3  # of stored layers, float16
+
 
 def fitted(preset: str) -> Result:
     """A fit of the small scene in three channels."""
@@ -33,7 +36,10 @@ def fitted(preset: str) -> Result:
 def test_a_fit_in_parts_has_the_same_result(
     preset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Channels one by one, bands of rows, and layers that are computed when they are written."""
+    """Channels one by one, bands of rows, and layers that are computed when they are written.
+
+    Up to rounding: a group of another size is rounded otherwise by the instructions of a processor.
+    """
     whole = fitted(preset)
     assert isinstance(whole.mpi.color, np.ndarray)
     monkeypatch.setattr(resources, "DECONVOLUTION_SHARE", 0)
@@ -41,12 +47,13 @@ def test_a_fit_in_parts_has_the_same_result(
     monkeypatch.setattr(filters, "BAND_VALUES", 3 * whole.all_in_focus.shape[-1] * 8)
     parts = fitted(preset)
     assert isinstance(parts.mpi.color, LazyLayers)
-    np.testing.assert_array_equal(parts.all_in_focus, whole.all_in_focus)
-    np.testing.assert_array_equal(parts.defocus_map, whole.defocus_map)
-    np.testing.assert_array_equal(parts.mpi_color, whole.mpi_color)
+    np.testing.assert_allclose(parts.all_in_focus, whole.all_in_focus, atol=ROUNDING)
+    np.testing.assert_allclose(parts.defocus_map, whole.defocus_map, atol=ROUNDING)
+    np.testing.assert_allclose(parts.mpi_color, whole.mpi_color, atol=ROUNDING)
     saved = [read_run(write_run(r, tmp_path / n)).mpi for r, n in ((whole, "a"), (parts, "b"))]
     for name in ("color", "alpha", "defocus_scales"):
-        np.testing.assert_array_equal(getattr(saved[0], name), getattr(saved[1], name))
+        stored = [getattr(mpi, name) for mpi in saved]
+        np.testing.assert_allclose(*stored, rtol=HALF_ROUNDING, atol=ROUNDING)
 
 
 def test_a_band_reaches_as_far_as_the_filter(monkeypatch: pytest.MonkeyPatch) -> None:

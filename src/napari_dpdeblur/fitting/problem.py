@@ -158,13 +158,12 @@ def pose_problem(
     check_cancelled()
     prepared, chromatic_px = _without_color_shift(square, calibration, settings)
     check_cancelled()
-    grid = calibration.kernel_grid()
+    grid = calibration.kernel_grid().to(device=device)
     _check_kernels(grid, calibration)
     height, width = prepared.shape[-2:]
     layout = TileLayout.regular(height, width, grid.rows, grid.cols)
     if crop is not None:
         prepared, grid, layout = _cropped(prepared, grid, layout, crop)
-    grid = grid.to(device=device)
     lens, excess = lens_model(settings), calibration.excess_variance_px2
     used = begun(lambda: lens.corrected(grid, excess), device)
     parameters = settings.parameters.problem

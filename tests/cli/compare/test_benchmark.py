@@ -109,7 +109,8 @@ def test_ablation(data: Path, tmp_path: Path) -> None:
     assert main(["ablation", *common(data, tmp_path / "r"), *options]) == 0
     rows = rows_of(tmp_path / "r")
     found = {row["label"]: row for row in rows if row["source"] == "measured"}
-    assert float(found["no alpha"]["aiwe1"]) > float(found["all terms"]["aiwe1"])
+    assert float(found["no auxiliary"]["aiwe1"]) > float(found["all terms"]["aiwe1"])
+    assert float(found["no intensity"]["psnr_db"]) < float(found["all terms"]["psnr_db"])
     assert found["no bias correction"]["mean_defocus"]
     assert {row["label"] for row in rows if row["source"] == "published"} >= {"no entropy"}
     assert "without" in (tmp_path / "r" / "mean_defocus.svg").read_text()
